@@ -1,0 +1,42 @@
+# Every target sets up .venv by itself; Python >= 3.11 and make are all it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH := $(VENV)/.bench
+
+.PHONY: demo test check unit slow bench docs clean
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]'
+	@touch $@
+
+$(BENCH): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test,bench]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python -m cadlag.demo --out demo
+
+test: check unit
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pydoclint --quiet src/cadlag
+
+unit: $(READY)
+	$(BIN)/pytest -m "not slow" -n 2
+
+slow: $(READY)
+	$(BIN)/pytest -m slow -n 2 -s
+
+bench: $(BENCH)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache
