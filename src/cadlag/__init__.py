@@ -1,0 +1,1 @@
+"""Bayesian regression on functions that jump."""

@@ -1,0 +1,311 @@
+"""log N(y; 0, Λ) with Λ = D^½ P D^½: the one Cholesky factorisation, the log marginal, its gradient, conditioning.
+
+D holds the variances of the observations, P their correlations: a unit diagonal, `P_kh = w_k w_h ρ_kh` off it, where
+`w² = e^signal / (e^signal + noise variance)` is the share of the process in the variance. With `ỹ = D^-½ y`, `P = UᵀU`, `β = P⁻¹ỹ`:
+
+    ℓ = -½ Σ log D_kk - Σ log U_kk - ½ ỹᵀβ - (n/2) log 2π.
+
+No jitter is ever added: a matrix that cannot be factorised raises :class:`NotPositiveDefinite`, and the caller rejects.
+Matrices are C-ordered with their lower triangle in use, which LAPACK sees as the upper triangle of a Fortran matrix.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+Array = NDArray[np.float64]
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+class NotPositiveDefinite(ArithmeticError):
+    """The covariance could not be factorised at these scales."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Observations with the variances of their process and noise parts.
+
+    Attributes
+    ----------
+    weight
+        w = √(process variance / total variance) of each observation.
+    scaled
+        ỹ = y / √D.
+    log_total
+        log D.
+    """
+
+    weight: Array
+    scaled: Array
+    log_total: Array
+
+
+def observe(y: Array, log_signal: Array, log_noise: Array | float) -> Observed:
+    """Split the variance of each observation into process and noise, in logs.
+
+    Parameters
+    ----------
+    y
+        Observations.
+    log_signal
+        Log variance of the process at each of them.
+    log_noise
+        Log variance of the noise, one number or one for each.
+
+    Returns
+    -------
+    Observed
+        Weights, scaled observations and log total variances.
+    """
+    return Observed(*_split(y, log_signal, np.broadcast_to(np.asarray(log_noise, dtype=float), y.shape)))
+
+
+@njit(cache=True, nogil=True)
+def _split(y: Array, log_signal: Array, log_noise: Array) -> tuple[Array, Array, Array]:
+    n = len(y)
+    weight, scaled, log_total = np.empty(n), np.empty(n), np.empty(n)
+    for k in range(n):
+        gap = log_noise[k] - log_signal[k]
+        # log D = log(e^signal + e^noise), from the larger of the two
+        log_total[k] = max(log_signal[k], log_noise[k]) + math.log1p(math.exp(-abs(gap)))
+        weight[k] = math.exp(0.5 * (log_signal[k] - log_total[k]))
+        scaled[k] = y[k] * math.exp(-0.5 * log_total[k])
+    return weight, scaled, log_total
+
+
+def factorise(matrix: Array) -> Array:
+    """Cholesky factor in place.
+
+    Parameters
+    ----------
+    matrix
+        C-ordered, lower triangle in use; overwritten by Uᵀ there.
+
+    Returns
+    -------
+    Array
+        The transposed view U, as LAPACK wants it.
+    """
+    factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        raise NotPositiveDefinite(f"leading minor {info} of a {len(matrix)}-row covariance is not positive")
+    return factor
+
+
+def log_marginal(correlation: Array, data: Observed) -> float:
+    """ℓ; `correlation` is overwritten by its factor.
+
+    Parameters
+    ----------
+    correlation
+        P, lower triangle.
+    data
+        The observations.
+
+    Returns
+    -------
+    float
+        Log density of the observations.
+    """
+    factor = factorise(correlation)
+    z = blas.dtrsv(factor, data.scaled, lower=0, trans=1)
+    return _value(factor, data, float(z @ z))
+
+
+def _value(factor: Array, data: Observed, square: float) -> float:
+    log_det = 0.5 * float(data.log_total.sum()) + float(np.log(np.diagonal(factor)).sum())
+    return -log_det - 0.5 * square - 0.5 * len(factor) * LOG_2PI
+
+
+@dataclass(frozen=True)
+class MarginalGradient:
+    """ℓ and its derivatives.
+
+    Attributes
+    ----------
+    value
+        ℓ.
+    pairs
+        Derivative by each P_kh, k > h, as strict lower triangle: ββᵀ - P⁻¹.
+    log_signal
+        Derivative by the log process variance of each observation, all other things in P equal.
+    log_noise
+        Derivative by the log noise variance of each observation.
+    """
+
+    value: float
+    pairs: Array
+    log_signal: Array
+    log_noise: Array
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _subtract_from_outer(beta: Array, inverse: Array) -> None:
+    for k in range(len(beta)):
+        row, b = inverse[k], beta[k]
+        for h in range(k):
+            row[h] = b * beta[h] - row[h]
+
+
+def log_marginal_gradient(correlation: Array, data: Observed) -> MarginalGradient:
+    """ℓ with its gradient; `correlation` is overwritten by the pair derivatives.
+
+    Parameters
+    ----------
+    correlation
+        P, lower triangle.
+    data
+        The observations.
+
+    Returns
+    -------
+    MarginalGradient
+        Value and derivatives.
+    """
+    factor = factorise(correlation)
+    beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
+    fit = beta * data.scaled
+    value = _value(factor, data, float(fit.sum()))
+    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    by_noise = 0.5 * (1.0 - data.weight**2) * (beta**2 - np.diagonal(inverse))
+    _subtract_from_outer(beta, correlation)
+    return MarginalGradient(value, correlation, 0.5 * (fit - 1.0) - by_noise, by_noise)
+
+
+@dataclass(frozen=True)
+class Conditioner:
+    """The process given the observations: mean and covariance at new inputs.
+
+    Attributes
+    ----------
+    factor
+        U with P = UᵀU.
+    beta
+        P⁻¹ ỹ.
+    weight
+        w of each observation.
+    """
+
+    factor: Array
+    beta: Array
+    weight: Array
+
+    def moments(self, cross: Array, log_signal: Array) -> tuple[Array, Array]:
+        """Mean and variance of the process at new inputs.
+
+        Parameters
+        ----------
+        cross
+            Correlations ρ of the process between new inputs and observations, (m, n); overwritten.
+        log_signal
+            Log process variance at the new inputs.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Means and variances, (m,) each.
+        """
+        mean, half = self._project(cross)
+        share = 1.0 - np.einsum("nm,nm->m", half, half)
+        return mean * np.exp(0.5 * log_signal), np.exp(log_signal) * np.maximum(share, 0.0)
+
+    def joint(self, cross: Array, own: Array, log_signal: Array) -> tuple[Array, Array]:
+        """Mean and full covariance of the process at new inputs.
+
+        Parameters
+        ----------
+        cross
+            As in :meth:`moments`; overwritten.
+        own
+            Correlations of the process among the new inputs, (m, m).
+        log_signal
+            Log process variance at the new inputs.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Mean (m,) and covariance (m, m).
+        """
+        mean, half = self._project(cross)
+        sd = np.exp(0.5 * log_signal)
+        return mean * sd, (own - half.T @ half) * np.outer(sd, sd)
+
+    def _project(self, cross: Array) -> tuple[Array, Array]:
+        cross *= self.weight
+        mean = cross @ self.beta
+        half = blas.dtrsm(1.0, self.factor, cross.T, trans_a=1, lower=0, overwrite_b=1)
+        return mean, half
+
+
+def condition(correlation: Array, data: Observed) -> Conditioner:
+    """Prepare conditioning; `correlation` is overwritten by its factor.
+
+    Parameters
+    ----------
+    correlation
+        P, lower triangle.
+    data
+        The observations.
+
+    Returns
+    -------
+    Conditioner
+        The conditional process.
+    """
+    factor = factorise(correlation)
+    beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
+    return Conditioner(factor, beta, data.weight)
+
+
+def leave_one_out(correlation: Array, data: Observed, y: Array) -> Array:
+    """log p(y_k | y_-k) in closed form: mean y_k - [Λ⁻¹y]_k/[Λ⁻¹]_kk, variance 1/[Λ⁻¹]_kk.
+
+    Parameters
+    ----------
+    correlation
+        P, lower triangle; overwritten.
+    data
+        The observations.
+    y
+        The unscaled observations.
+
+    Returns
+    -------
+    Array
+        Leave-one-out log predictive densities, (n,).
+    """
+    factor = factorise(correlation)
+    beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
+    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    precision = np.diagonal(inverse)
+    return 0.5 * (np.log(precision) - data.log_total - LOG_2PI - beta**2 / precision)
+
+
+def sample_normal(rng: np.random.Generator, mean: Array, covariance: Array, n_samples: int) -> Array:
+    """Joint normal draws from a covariance that may be singular.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    mean
+        (m,).
+    covariance
+        (m, m), positive semi-definite up to rounding.
+    n_samples
+        How many draws.
+
+    Returns
+    -------
+    Array
+        (n_samples, m).
+    """
+    # Rounding can leave a zero eigenvalue slightly negative; this only touches draws, never a likelihood.
+    values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return mean + rng.standard_normal((n_samples, len(mean))) @ root.T

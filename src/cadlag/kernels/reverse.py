@@ -1,0 +1,182 @@
+"""Reverse mode of the deep recursion: gradients by all scales from the derivative by each pair of correlations.
+
+With pair adjoints c̄ of cos θ, `Q_k = Σ_h c̄_kh c_kh` and `E_k = Σ_h c̄_kh b_h`, one layer pulls back as
+
+    ρ̄ = g_k g_h c̄,   ū_k = ½(b_k² Q_k - b_k E_k) + δ g_k² (adjoint of log Σ'_kk),   dℓ/d log c = Σ_k ū_k,
+
+and the first layer gives `dℓ/d log w_j = Σ_{k>h} c̄ û_kj û_hj + Σ_k û_kj² (δ Ā_k - ½ Q_k)`. Cosines are recomputed row
+by row, so that nothing but the matrix of adjoints itself is n×n. At δ = 0 the adjoints are those of log θ:
+
+    d log θ/d log w_j = [(Δû_j)² - q(û_kj² + û_hj²)] / (2 θ sin θ),   q = 1 - cos θ,
+
+which stays finite as θ → 0; identical rows contribute nothing.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cadlag.kernels.arc_cosine import SUMS, Array, activate_with_slope
+from cadlag.kernels.recursion import Layers, angle_rows, deepen_angles, dot_rows, map_row
+
+
+@njit(**SUMS)
+def _pull_row(
+    k: int, adjoint: Array, slope: Array, scale: Array, cosine: Array, b: Array, q_sum: Array, e_sum: Array
+) -> None:
+    """adjoint <- adjoint·scale_k scale_h·ρ'; add Q_k = Σ_h c̄ c and E_k = Σ_h c̄ b_h on both sides of each pair."""
+    b_k, scale_k = b[k], scale[k]
+    q_k = 0.0
+    e_k = 0.0
+    for h in range(k):
+        pulled = adjoint[h] * slope[h] * (scale_k * scale[h])
+        adjoint[h] = pulled
+        weighted = pulled * cosine[h]
+        q_k += weighted
+        e_k += pulled * b[h]
+        q_sum[h] += weighted
+        e_sum[h] += pulled * b_k
+    q_sum[k] += q_k
+    e_sum[k] += e_k
+
+
+@njit(**SUMS)
+def _add_products(k: int, adjoint: Array, unit: Array, total: Array) -> None:
+    """total_j += û_kj Σ_{h<k} c̄_kh û_hj."""
+    p = unit.shape[0]
+    j = 1
+    while j + 2 <= p:
+        r0, r1 = unit[j], unit[j + 1]
+        s0, s1 = 0.0, 0.0
+        for h in range(k):
+            s0 += adjoint[h] * r0[h]
+            s1 += adjoint[h] * r1[h]
+        total[j - 1] += r0[k] * s0
+        total[j] += r1[k] * s1
+        j += 2
+    if j < p:
+        r0 = unit[j]
+        s0 = 0.0
+        for h in range(k):
+            s0 += adjoint[h] * r0[h]
+        total[j - 1] += r0[k] * s0
+
+
+@njit(**SUMS)
+def _reverse_smooth(
+    order: int, unit: Array, b: Array, g: Array, weight: Array, adjoint: Array, total: Array, q_sum: Array, e_sum: Array
+) -> None:
+    """Pull the pair adjoints of w_k w_h ρ back through all layers, one row at a time, recomputing the row's cosines."""
+    n, depth = unit.shape[1], b.shape[0]
+    cosine, slope = np.empty((depth + 1, n)), np.empty((depth + 1, n))
+    rho = np.empty(n)
+    for k in range(n):
+        dot_rows(unit[:, k], unit, k, cosine[0])
+        for layer in range(depth):
+            activate_with_slope(order, cosine[layer], rho, slope[layer], k)
+            map_row(b[layer, k], g[layer, k], b[layer], g[layer], rho, cosine[layer + 1], k)
+        activate_with_slope(order, cosine[depth], rho, slope[depth], k)
+        row, scale = adjoint[k], weight
+        for layer in range(depth, 0, -1):
+            _pull_row(k, row, slope[layer], scale, cosine[layer], b[layer - 1], q_sum[layer], e_sum[layer])
+            scale = g[layer - 1]
+        _pull_row(k, row, slope[0], scale, cosine[0], unit[0], q_sum[0], e_sum[0])
+        _add_products(k, row, unit, total)
+
+
+@njit(**SUMS)
+def _pull_angles(g2: float, before: Array, here: Array, row: Array, stop: int) -> float:
+    """d log θ' = q/(θ' sin θ') d log q with q = g² θ/π."""
+    pulled = 0.0
+    for h in range(stop):
+        q = g2 * before[h] * (1.0 / math.pi)
+        row[h] = row[h] * q / (here[h] * math.sin(here[h])) if here[h] > 0.0 else 0.0
+        pulled += row[h]
+    return pulled
+
+
+@njit(**SUMS)
+def _pull_first_angles(k: int, theta: Array, row: Array, versine: Array) -> None:
+    """row <- adjoint/(2 θ sin θ); versine_k += Σ_h row q, on both sides of each pair."""
+    v_k = 0.0
+    for h in range(k):
+        sine, half = math.sin(theta[h]), math.sin(0.5 * theta[h])
+        row[h] = row[h] / (2.0 * theta[h] * sine) if sine > 0.0 and theta[h] < math.pi else 0.0
+        weighted = row[h] * 2.0 * half * half
+        versine[h] += weighted
+        v_k += weighted
+    versine[k] += v_k
+
+
+@njit(**SUMS)
+def _add_square_differences(k: int, row: Array, unit: Array, total: Array) -> None:
+    for j in range(1, unit.shape[0]):
+        u, column = unit[j, k], unit[j]
+        s = 0.0
+        for h in range(k):
+            d = u - column[h]
+            s += row[h] * d * d
+        total[j - 1] += s
+
+
+@njit(**SUMS)
+def _reverse_step(
+    unit: Array, raw: Array, norm: Array, g: Array, weight: Array, adjoint: Array, total: Array, log_q: Array
+) -> None:
+    n, depth = unit.shape[1], g.shape[0]
+    work, theta, versine = np.empty((4, n)), np.empty((depth + 1, n)), np.zeros(n)
+    for k in range(n):
+        angle_rows(raw[:, k], norm[k], raw, norm, k, theta[0], work)
+        for layer in range(depth):
+            theta[layer + 1, :k] = theta[layer, :k]
+            deepen_angles(g[layer, k] * g[layer, k], theta[layer + 1], k)
+        row, w, last = adjoint[k], weight[k], theta[depth]
+        for h in range(k):
+            row[h] *= -w * weight[h] * last[h] * (1.0 / math.pi)
+        for layer in range(depth, 0, -1):
+            log_q[layer] += _pull_angles(g[layer - 1, k] ** 2, theta[layer - 1], theta[layer], row, k)
+        _pull_first_angles(k, theta[0], row, versine)
+        _add_square_differences(k, row, unit, total)
+    for j in range(len(total)):
+        total[j] -= np.sum(unit[j + 1] * unit[j + 1] * versine)
+
+
+def reverse(points: Layers, weight: Array, adjoint: Array, log_variance_adjoint: Array) -> tuple[Array, Array]:
+    """Reverse mode: the gradient with respect to `log_weights` and `log_scales` of :func:`layers`.
+
+    Parameters
+    ----------
+    points
+        The layers of the inputs.
+    weight
+        The weights w given to :func:`correlations`, here held fixed.
+    adjoint
+        Derivative of the target by each pair w_k w_h ρ_kh, in the strict lower triangle; overwritten.
+    log_variance_adjoint
+        Derivative of the target by `log_variance`.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Gradients of lengths p and K-1.
+    """
+    p, depth = points.unit.shape[0] - 1, points.b.shape[0]
+    total, by_scale = np.zeros(p), np.zeros(depth)
+    if points.order == 0:
+        log_q = np.zeros(depth + 1)
+        _reverse_step(points.unit, points.raw, points.inverse_norm, points.g, weight, adjoint, total, log_q)
+        return total, log_q[1:] * (points.b[:, 0] ** 2 if depth else 1.0)
+    q_sum, e_sum = np.zeros((depth + 1, points.unit.shape[1])), np.zeros((depth + 1, points.unit.shape[1]))
+    _reverse_smooth(points.order, points.unit, points.b, points.g, weight, adjoint, total, q_sum, e_sum)
+    carried = log_variance_adjoint
+    for layer in range(depth - 1, -1, -1):
+        b = points.b[layer]
+        # c̄ (∂cos θ/∂u_k) sums to (b² Q - b E)/2, and log Σ' adds δ g².
+        u_adjoint = (
+            0.5 * (b * b * q_sum[layer + 1] - b * e_sum[layer + 1]) + points.order * points.g[layer] ** 2 * carried
+        )
+        by_scale[layer] = u_adjoint.sum()
+        carried = u_adjoint
+    squares = points.unit[1:] ** 2
+    return total + squares @ (points.order * carried - 0.5 * q_sum[0]), by_scale

@@ -1,0 +1,331 @@
+"""One file = one tree: a stored zip of `manifest.json` and an `.npy` for each array; complete or absent, never pickle.
+
+A tree is a dict with string keys whose values are dicts, lists, strings, integers of any size, floats, booleans, None
+and numpy arrays (boolean, integer, float, complex or fixed-width text). The manifest is standard JSON,
+
+    {"format": "cadlag", "version": 1, "kind": ..., "tree": node}
+
+in which a dict is `{"dict": {...}}`, an array `{"array": name, "dtype": ..., "shape": [...]}`, a float that is not
+finite `{"float": "nan" | "inf" | "-inf"}` and an integer beyond 63 bits `{"int": hexadecimal}`; all else stands for
+itself. Equal trees give equal bytes. Keys come back in sorted order. Reading allocates an array only after its declared
+shape has been found to fit the bytes that the file holds for it, and checks every byte of data against its CRC-32.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+import uuid
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+
+FORMAT = "cadlag"
+VERSION = 1
+MANIFEST = "manifest.json"
+
+# Parsed JSON takes many times its text's memory, so bulk belongs in arrays. Writing obeys what reading enforces.
+MAX_MANIFEST_BYTES = 16 * 2**20
+MAX_DEPTH = 100
+
+_CHUNK = 2**20
+_DTYPE = re.compile(r"\|[biu]1|<[iu][248]|<f[248]|<c8|<c16|<U[0-9]{1,9}")
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_END_RECORD = struct.Struct("<4s16sH")
+# What the zip, JSON and npy readers raise on bytes that were changed at random.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, TypeError, LookupError, RuntimeError, OverflowError),
+)
+
+
+class _UnreadableError(ValueError):
+    """Why a file is refused, as a clause that follows its path."""
+
+
+def write_tree(path: str | os.PathLike[str], tree: dict[str, Any], kind: str) -> None:
+    """Write a tree to one file, which is then either complete or, after any failure, what it was before.
+
+    Parameters
+    ----------
+    path
+        The file to create or replace; its directory must exist.
+    tree
+        The nested dict to write.
+    kind
+        What the tree is, for example "model"; reading asks for the same word.
+    """
+    arrays: list[np.ndarray] = []
+    node = _encode(_checked_root(tree), "tree", arrays, 0)
+    manifest = _manifest_bytes({"format": FORMAT, "version": VERSION, "kind": kind, "tree": node})
+    with _replacing(os.fspath(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_entry(MANIFEST, len(manifest)), manifest)
+        for number, array in enumerate(arrays):
+            _write_array(archive, f"{number}.npy", array)
+
+
+def read_tree(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """Read a tree that `write_tree` wrote.
+
+    A file that is cut, changed, of another kind, of a newer format or not such a file at all is a ValueError that names
+    it; nothing in a file is ever executed.
+
+    Parameters
+    ----------
+    path
+        The file to read.
+    kind
+        The kind it was written with.
+
+    Returns
+    -------
+    dict
+        The tree, with arrays in native byte order that may be written to.
+    """
+    path = os.fspath(path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"There is no file {path}; check the path.")
+    if not os.path.isfile(path):
+        raise ValueError(f"{path} is a directory or a device, not a cadlag file; give the path of a file.")
+    with open(path, "rb") as stream:
+        try:
+            return _read_archive(stream, kind)
+        except _UnreadableError as reason:
+            raise ValueError(f"{path} {reason}.") from None
+        except _DAMAGE as error:
+            raise ValueError(f"{path} is damaged ({error}); write it again or take a copy.") from error
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in a directory durable, where the system can.
+
+    Parameters
+    ----------
+    path
+        The directory; the empty string is the current one.
+    """
+    if os.name != "posix":
+        return
+    descriptor = os.open(path or ".", os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """Open a temporary neighbour that takes the place of `path` when the block ends well and vanishes otherwise."""
+    directory, name = os.path.split(path)
+    # Not tempfile: its files are readable by their owner only, and the result should follow the user's umask.
+    temporary = os.path.join(directory, f".{name[:100]}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    sync_directory(directory)
+
+
+def _checked_root(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the tree if it is a dict."""
+    if type(tree) is not dict:
+        raise TypeError(f"A tree is a dict, not a {type(tree).__name__}; wrap the value in one.")
+    return tree
+
+
+def _encode(node: Any, place: str, arrays: list[np.ndarray], depth: int) -> Any:
+    """Turn a node into JSON, putting its arrays aside."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"The tree is nested more than {MAX_DEPTH} levels deep at {place[:80]}...; flatten it.")
+    if isinstance(node, np.ndarray):
+        return _encode_array(node, place, arrays)
+    if type(node) is list:
+        return [_encode(item, f"{place}[{i}]", arrays, depth + 1) for i, item in enumerate(node)]
+    if type(node) is dict:
+        _check_keys(node, place)
+        return {"dict": {key: _encode(node[key], f"{place}[{key!r}]", arrays, depth + 1) for key in sorted(node)}}
+    return _encode_scalar(node, place)
+
+
+def _check_keys(node: dict[Any, Any], place: str) -> None:
+    """Refuse keys that are not plain strings."""
+    for key in node:
+        if type(key) is not str:
+            raise TypeError(f"{place} has the key {key!r} of type {type(key).__name__}; keys must be str.")
+
+
+def _encode_scalar(node: Any, place: str) -> Any:
+    """Turn a leaf into JSON; exact types only, since a subclass would not come back as itself."""
+    if node is None or type(node) in (bool, str):
+        return node
+    if type(node) is int:
+        return node if abs(node) < 2**63 else {"int": hex(node)}
+    if type(node) is float:
+        return node if math.isfinite(node) else {"float": repr(node)}
+    raise TypeError(
+        f"{place} is a {type(node).__module__}.{type(node).__name__}, which cannot be stored; "
+        "convert it to a dict, list, str, int, float, bool, None or numpy array."
+    )
+
+
+def _encode_array(array: np.ndarray, place: str, arrays: list[np.ndarray]) -> dict[str, Any]:
+    """Put an array aside, little-endian and in C order, and return the reference to it."""
+    little = array.dtype.newbyteorder("<")
+    if isinstance(array, np.ma.MaskedArray) or not _DTYPE.fullmatch(little.str):
+        raise TypeError(
+            f"{place} is a {type(array).__name__} of dtype {array.dtype}, which cannot be stored; convert it to a "
+            "plain array of booleans, integers, float64 or smaller, complex128 or smaller, or fixed-width text."
+        )
+    arrays.append(np.asarray(array, dtype=little, order="C"))
+    return {"array": f"{len(arrays) - 1}.npy", "dtype": little.str, "shape": list(array.shape)}
+
+
+def _manifest_bytes(manifest: dict[str, Any]) -> bytes:
+    """Return the manifest's JSON text, in ASCII."""
+    text = json.dumps(manifest, allow_nan=False, separators=(",", ":")).encode("ascii")
+    if len(text) > MAX_MANIFEST_BYTES:
+        raise ValueError(
+            f"The tree without its arrays takes {len(text)} bytes, more than the {MAX_MANIFEST_BYTES} allowed; "
+            "hold long lists as numpy arrays."
+        )
+    return text
+
+
+def _entry(name: str, size: int) -> zipfile.ZipInfo:
+    """Describe a zip entry with nothing in it that depends on when and where it is written."""
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3
+    info.external_attr = 0o644 << 16
+    info.file_size = size
+    return info
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
+    """Add one `.npy` entry."""
+    # The announced size only decides whether the entry needs 64-bit lengths.
+    with archive.open(_entry(name, array.nbytes + 2**16), "w") as stream:
+        np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
+
+
+def _read_archive(stream: BinaryIO, kind: str) -> dict[str, Any]:
+    """Read the tree from an open file."""
+    size = os.fstat(stream.fileno()).st_size
+    _check_end(stream, size)
+    with zipfile.ZipFile(stream) as archive:
+        entries = _checked_entries(archive, size)
+        if MANIFEST not in entries:
+            raise _UnreadableError(f"is a zip without {MANIFEST}, not a cadlag file; check the path")
+        node = _checked_manifest(_read_manifest(archive, entries.pop(MANIFEST)), kind)
+        tree = _decode(node, archive, entries)
+    if not isinstance(tree, dict):
+        raise _UnreadableError("does not hold a tree; write it again")
+    if entries:
+        raise _UnreadableError(f"holds the unexpected entry {min(entries)!r}; take a copy that nothing was added to")
+    return tree
+
+
+def _check_end(stream: BinaryIO, size: int) -> None:
+    """Require the zip's end record as the very last bytes: the first thing that a cut file loses."""
+    stream.seek(max(0, size - _END_RECORD.size))
+    tail = stream.read(_END_RECORD.size)
+    if len(tail) < _END_RECORD.size or _END_RECORD.unpack(tail)[::2] != (b"PK\x05\x06", 0):
+        raise _UnreadableError("is cut short or not a cadlag file; write it again or take a copy")
+
+
+def _checked_entries(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the entries by name; refuse those that could hide data or unfold to more than the file's size."""
+    infos = archive.infolist()
+    entries = {info.filename: info for info in infos}
+    if len(entries) < len(infos):
+        raise _UnreadableError("holds two entries of one name; write it again")
+    for info in infos:
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise _UnreadableError(f"holds the compressed entry {info.filename!r}; pack it again with `zip -0`")
+    # A zip may start anywhere and its entries may overlap; here the first starts the file and all fit in it.
+    if sum(info.file_size for info in infos) > size or min((info.header_offset for info in infos), default=1) != 0:
+        raise _UnreadableError("is damaged (its entries do not fill the file); write it again or take a copy")
+    return entries
+
+
+def _read_manifest(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
+    """Parse the manifest."""
+    if info.file_size > MAX_MANIFEST_BYTES:
+        raise _UnreadableError(f"has a {MANIFEST} of {info.file_size} bytes, over the limit of {MAX_MANIFEST_BYTES}")
+    return json.loads(archive.read(info).decode("ascii"), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    """Refuse the tokens NaN and Infinity, which standard JSON does not have."""
+    raise ValueError(f"{word} in {MANIFEST}")
+
+
+def _checked_manifest(manifest: Any, kind: str) -> Any:
+    """Return the manifest's tree after checking format, version and kind."""
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or type(manifest.get("version")) is not int:
+        raise _UnreadableError("is not a cadlag file; check the path")
+    if manifest["version"] > VERSION:
+        raise _UnreadableError(
+            f"has format version {manifest['version']} and this cadlag reads up to {VERSION}; install a newer cadlag"
+        )
+    if manifest["kind"] != kind:
+        raise _UnreadableError(f"holds a {manifest['kind']!r}, not a {kind!r}; check the path")
+    return manifest["tree"]
+
+
+def _decode(node: Any, archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> Any:
+    """Turn JSON back into a node; an array's entry is taken out of `entries`, so none can be read twice."""
+    match node:
+        case list():
+            return [_decode(item, archive, entries) for item in node]
+        case {"dict": dict(items)}:
+            return {key: _decode(item, archive, entries) for key, item in items.items()}
+        case {"array": str(name), "dtype": str(dtype), "shape": list(shape)}:
+            return _read_array(archive, entries.pop(name), dtype, shape)
+        case {"float": str(word)}:
+            return _NOT_FINITE[word]
+        case {"int": str(digits)}:
+            return int(digits, 16)
+        case dict():
+            raise ValueError(f"unknown node in {MANIFEST}")
+    return node
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype_text: str, lengths: list[Any]) -> np.ndarray:
+    """Read one array whose manifest entry, npy header and stored size all agree."""
+    if not _DTYPE.fullmatch(dtype_text) or not all(type(length) is int and length >= 0 for length in lengths):
+        raise ValueError(f"dtype or shape of {info.filename}")
+    dtype, shape = np.dtype(dtype_text), tuple(lengths)
+    n_bytes = math.prod(shape) * dtype.itemsize
+    with archive.open(info) as stream:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError(f"npy version of {info.filename}")
+        header = np.lib.format.read_array_header_1_0(stream)
+        if header != (shape, False, dtype) or info.file_size - stream.tell() != n_bytes:
+            raise ValueError(f"size of {info.filename}")
+        data = _read_exactly(stream, n_bytes)
+    array: np.ndarray = np.ndarray(shape, dtype, buffer=data)
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _read_exactly(stream: Any, n_bytes: int) -> bytearray:
+    """Fill a buffer piece by piece, to the entry's end, where zipfile compares the CRC."""
+    data = bytearray(n_bytes)
+    for start in range(0, n_bytes, _CHUNK):
+        piece = stream.read(min(_CHUNK, n_bytes - start))
+        data[start : start + len(piece)] = piece
+    if stream.read(1):
+        raise ValueError("bytes after an array")
+    return data
