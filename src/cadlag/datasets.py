@@ -26,8 +26,11 @@ NOISE_STD = 0.5
 N_SPLITS = 20
 
 UCI_FEATURES: dict[str, tuple[str, ...]] = {
-    "boston": tuple("crim zn indus chas nox rm age dis rad tax ptratio b lstat".split()),
-    "concrete": tuple("cement slag fly_ash water superplasticizer coarse_aggregate fine_aggregate age".split()),
+    "boston": ("crim", "zn", "indus", "chas", "nox", "rm", "age", "dis", "rad", "tax", "ptratio", "b", "lstat"),
+    "concrete": (
+        *("cement", "slag", "fly_ash", "water"),
+        *("superplasticizer", "coarse_aggregate", "fine_aggregate", "age"),
+    ),
     "energy": (
         *("relative_compactness", "surface_area", "wall_area", "roof_area"),
         *("overall_height", "orientation", "glazing_area", "glazing_area_distribution"),

@@ -1,11 +1,11 @@
 """log N(y; 0, Λ) with Λ = D^½ P D^½: the one Cholesky factorisation, the log marginal, its gradient, conditioning.
 
 D holds the variances of the observations, P their correlations: a unit diagonal, `P_kh = w_k w_h ρ_kh` off it, where
-`w² = e^signal / (e^signal + noise variance)` is the share of the process in the variance. With `ỹ = D^-½ y`, `P = UᵀU`, `β = P⁻¹ỹ`:
+w² is the share of the process in the variance. With `ỹ = D^-½ y`, `P = UᵀU`, `β = P⁻¹ỹ`:
 
     ℓ = -½ Σ log D_kk - Σ log U_kk - ½ ỹᵀβ - (n/2) log 2π.
 
-No jitter is ever added: a matrix that cannot be factorised raises :class:`NotPositiveDefinite`, and the caller rejects.
+No jitter is ever added: a matrix that cannot be factorised raises :class:`NotPositiveDefiniteError`, and the caller rejects.
 Matrices are C-ordered with their lower triangle in use, which LAPACK sees as the upper triangle of a Fortran matrix.
 """
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-class NotPositiveDefinite(ArithmeticError):
+class NotPositiveDefiniteError(ArithmeticError):
     """The covariance could not be factorised at these scales."""
 
 
@@ -93,8 +93,24 @@ def factorise(matrix: Array) -> Array:
     """
     factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
     if info != 0:
-        raise NotPositiveDefinite(f"leading minor {info} of a {len(matrix)}-row covariance is not positive")
+        raise NotPositiveDefiniteError(f"leading minor {info} of a {len(matrix)}-row covariance is not positive")
     return factor
+
+
+def lower_factor(matrix: Array) -> Array:
+    """Lower Cholesky factor of a small matrix, which is left as it is.
+
+    Parameters
+    ----------
+    matrix
+        Symmetric positive definite.
+
+    Returns
+    -------
+    Array
+        L with LLᵀ = matrix.
+    """
+    return np.tril(factorise(np.array(matrix, dtype=float, order="C")).T)
 
 
 def log_marginal(correlation: Array, data: Observed) -> float:
@@ -113,13 +129,13 @@ def log_marginal(correlation: Array, data: Observed) -> float:
         Log density of the observations.
     """
     factor = factorise(correlation)
-    z = blas.dtrsv(factor, data.scaled, lower=0, trans=1)
-    return _value(factor, data, float(z @ z))
+    return _value(factor, data, blas.dtrsv(factor, data.scaled, lower=0, trans=1))
 
 
-def _value(factor: Array, data: Observed, square: float) -> float:
+def _value(factor: Array, data: Observed, z: Array) -> float:
+    """ℓ from z = U⁻ᵀỹ: the same operations with and without gradient, so that both give the same bits."""
     log_det = 0.5 * float(data.log_total.sum()) + float(np.log(np.diagonal(factor)).sum())
-    return -log_det - 0.5 * square - 0.5 * len(factor) * LOG_2PI
+    return -log_det - 0.5 * float(z @ z) - 0.5 * len(factor) * LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -168,9 +184,10 @@ def log_marginal_gradient(correlation: Array, data: Observed) -> MarginalGradien
         Value and derivatives.
     """
     factor = factorise(correlation)
-    beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
+    z = blas.dtrsv(factor, data.scaled, lower=0, trans=1)
+    value = _value(factor, data, z)
+    beta = blas.dtrsv(factor, z, lower=0)
     fit = beta * data.scaled
-    value = _value(factor, data, float(fit.sum()))
     inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
     by_noise = 0.5 * (1.0 - data.weight**2) * (beta**2 - np.diagonal(inverse))
     _subtract_from_outer(beta, correlation)
@@ -262,7 +279,7 @@ def condition(correlation: Array, data: Observed) -> Conditioner:
     return Conditioner(factor, beta, data.weight)
 
 
-def leave_one_out(correlation: Array, data: Observed, y: Array) -> Array:
+def leave_one_out(correlation: Array, data: Observed) -> Array:
     """log p(y_k | y_-k) in closed form: mean y_k - [Λ⁻¹y]_k/[Λ⁻¹]_kk, variance 1/[Λ⁻¹]_kk.
 
     Parameters
@@ -271,8 +288,6 @@ def leave_one_out(correlation: Array, data: Observed, y: Array) -> Array:
         P, lower triangle; overwritten.
     data
         The observations.
-    y
-        The unscaled observations.
 
     Returns
     -------

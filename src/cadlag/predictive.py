@@ -1,11 +1,7 @@
-"""The predictive law of every method: p(y | data) = Σ_t w_t N(y; μ_t, s_t²), a finite mixture of normals at each new input.
+"""The predictive law of every method: p(y | data) = Σ_t w_t N(y; μ_t, s_t²), a mixture of normals at each new input.
 
-Each posterior draw t (an atom) conditions to a normal law, so every summary is an exact function of (μ, s², w)::
-
-    F(y)      = Σ_t w_t Φ((y - μ_t) / s_t)                                        cdf, and its inverse
-    CRPS(y)   = E|X - y| - ½ E|X - X'|                                            X, X' independent, both from the mixture
-    E|X_t-y|  = A(y - μ_t, s_t²),   A(d, v) = d (2Φ(d/√v) - 1) + 2√v φ(d/√v)      A(d, 0) = |d|
-    E|X - X'| = Σ_ij w_i w_j A(μ_i - μ_j, s_i² + s_j²)
+Each posterior draw t (an atom) conditions to a normal law, so mean, quantiles, densities and scores are exact functions
+of (μ, s², w): the distribution function is F(y) = Σ_t w_t Φ((y - μ_t) / s_t), and its inverse solves F(x) = p.
 
 An atom may have variance zero: a point mass, as in exact interpolation. Each input is treated by itself, so the
 answer for a row does not depend on the other rows to the last bit.
@@ -20,18 +16,16 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from cadlag.metrics import crps_normal_mixture
+
 FloatArray = NDArray[np.float64]
 
 _ROOT_HALF = math.sqrt(0.5)
-_ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
-_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-_REACH = 8.3  # Φ(-8.3) < 2⁻⁵³: beyond this many standard deviations a normal law has no mass in double precision
+_ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 _TOLERANCE = 1e-13  # of a quantile, on the probability scale and relative to the smaller tail
+_MAX_STEPS = 2200  # halvings from the largest double to the last bit of the smallest; a handful in practice
+_UNDERFLOW = 39.0  # standard deviations beyond which the tail of a normal law is zero in double precision
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-_CLASS_RATIO = 4.0  # atoms whose standard deviations are within this factor share a lattice
-_LATTICE_STEPS = (
-    2.4  # lattice steps in the smallest standard deviation of a class: aliasing below 1e-12, see _lattice_term
-)
 
 
 @njit(cache=True, error_model="numpy")
@@ -40,18 +34,18 @@ def _tail(x: float, side: int, means: FloatArray, sds: FloatArray, weights: Floa
     mass, density = 0.0, 0.0
     for t in range(means.size):
         gap = x - means[t]
-        if sds[t] > 0.0:
+        if abs(gap) < _UNDERFLOW * sds[t]:
             z = gap / sds[t]
             mass += weights[t] * 0.5 * math.erfc(-side * z * _ROOT_HALF)
             density += weights[t] * math.exp(-0.5 * z * z) / sds[t]
         elif (gap >= 0.0) == (side > 0):
             mass += weights[t]
-    return mass, density * 0.5 * _ROOT_TWO_OVER_PI
+    return mass, density / _ROOT_TWO_PI
 
 
 @njit(cache=True, error_model="numpy")
 def _split(lower: float, upper: float, ladder: FloatArray) -> float:
-    """A point inside the bracket: the middle rung of the ladder, which follows every scale of the mixture, or the midpoint."""
+    """The middle rung of the ladder inside the bracket, which follows every scale of the mixture, or the midpoint."""
     first = np.searchsorted(ladder, lower, side="right")
     last = np.searchsorted(ladder, upper, side="left")
     if last > first:
@@ -63,7 +57,7 @@ def _split(lower: float, upper: float, ladder: FloatArray) -> float:
 def _jump_bracket(
     p: float, lower: float, upper: float, means: FloatArray, sds: FloatArray, weights: FloatArray, ladder: FloatArray
 ) -> tuple[float, float]:
-    """Neighbouring rungs around the quantile; equal ends when F jumps over p there. Point masses are themselves rungs."""
+    """Neighbouring rungs around the quantile; equal ends when F jumps over p there. Point masses are rungs."""
     total = weights.sum()
     first, last = 0, ladder.size
     while first < last:
@@ -85,7 +79,7 @@ def _jump_bracket(
 def _solve(
     p: float, lower: float, upper: float, means: FloatArray, sds: FloatArray, weights: FloatArray, ladder: FloatArray
 ) -> float:
-    """Smallest x with F(x) >= p: Newton on the logarithm of the smaller tail, kept inside a bracket that always shrinks."""
+    """Smallest x with F(x) >= p: Newton on the logarithm of the smaller tail, inside a bracket that shrinks."""
     side = 1 if p <= 0.5 else -1
     total = weights.sum()
     target = p if side > 0 else 1.0 - p
@@ -94,7 +88,7 @@ def _solve(
         lower, upper = _jump_bracket(p, lower, upper, means, sds, weights, ladder)
         x = _split(lower, upper, ladder)
     move = np.inf
-    for _ in range(200):
+    for _ in range(_MAX_STEPS):
         if lower >= upper:
             return upper
         mass, density = _tail(x, side, means, sds, weights)
@@ -117,14 +111,12 @@ def _solve(
 
 @njit(cache=True, error_model="numpy")
 def _quantiles(
-    p: FloatArray, z: FloatArray, scatter: FloatArray, means: FloatArray, variances: FloatArray, weights: FloatArray
+    p: FloatArray, z: FloatArray, means: FloatArray, variances: FloatArray, weights: FloatArray, ladders: FloatArray
 ) -> FloatArray:
-    """Quantiles of every input; z holds the standard normal quantiles of p, scatter one normal score for each atom."""
+    """Quantiles of every input; z holds the standard normal quantiles of p."""
     out = np.empty((means.shape[1], p.size))
     for i in range(means.shape[1]):
-        mu = means[:, i].copy()
-        sd = np.sqrt(variances[:, i])
-        ladder = np.sort(mu + sd * scatter)
+        mu, sd, ladder = means[:, i].copy(), np.sqrt(variances[:, i]), ladders[:, i].copy()
         for k in range(p.size):
             if 0.0 < p[k] < 1.0:
                 # The quantile of a mixture lies between the extreme quantiles of its atoms.
@@ -136,132 +128,12 @@ def _quantiles(
 
 
 @njit(cache=True, error_model="numpy")
-def _distance(d: float, v: float) -> float:
-    """A(d, v) = E|d + √v Z|."""
-    if d * d >= _REACH * _REACH * v:
-        return abs(d)
-    sd = math.sqrt(v)
-    z = d / sd
-    return d * math.erf(z * _ROOT_HALF) + sd * _ROOT_TWO_OVER_PI * math.exp(-0.5 * z * z)
-
-
-@njit(cache=True, error_model="numpy")
-def _pair_term(first: int, means: FloatArray, variances: FloatArray, weights: FloatArray) -> float:
-    """½ Σ w_i w_j A over the pairs with at least one atom at or after `first`, one by one."""
-    out = 0.0
-    for j in range(first, means.size):
-        row = 0.5 * weights[j] * _distance(0.0, 2.0 * variances[j])
-        for i in range(j):
-            row += weights[i] * _distance(means[i] - means[j], variances[i] + variances[j])
-        out += weights[j] * row
-    return out
-
-
-@njit(cache=True, error_model="numpy")
-def _point_term(means: FloatArray, weights: FloatArray) -> float:
-    """½ Σ w_i w_j |μ_i - μ_j| = ∫ F (W - F) dx for point masses of total weight W."""
-    order = np.argsort(means)
-    total, below, out = weights.sum(), 0.0, 0.0
-    for k in range(order.size - 1):
-        below += weights[order[k]]
-        out += below * (total - below) * (means[order[k + 1]] - means[order[k]])
-    return out
-
-
-@njit(cache=True, error_model="numpy")
-def _deposit(lattice: FloatArray, position: float, variance: float, weight: float) -> None:
-    """Add weight N(k; position, variance) at the integers k, from the centre outwards by exp(-(u+1)²/2v) = exp(-u²/2v) r qᵘ."""
-    centre = int(round(position))
-    offset, reach = centre - position, int(_REACH * math.sqrt(variance)) + 1
-    peak = weight * math.exp(-0.5 * offset * offset / variance) / math.sqrt(2.0 * math.pi * variance)
-    decay = math.exp(-1.0 / variance)
-    lattice[centre] += peak
-    for direction in (1, -1):
-        value, ratio = peak, math.exp(-(0.5 + direction * offset) / variance)
-        for k in range(1, reach + 1):
-            value *= ratio
-            ratio *= decay
-            lattice[centre + direction * k] += value
-
-
-@njit(cache=True, error_model="numpy")
-def _lattice_term(
-    first: int, origin: float, step: float, n_cells: int, means: FloatArray, variances: FloatArray, weights: FloatArray
-) -> float:
-    """The sum of `_pair_term` from two mass distributions on a lattice.
-
-    A(d, s_i² + s_j²) only sees the sum of the variances, so with τ half the smallest variance of the class one law can
-    be the class with s² - τ and the other all atoms with s² + τ: both are smooth on the scale √τ however narrow an atom
-    is. With h the step, replacing them by lattice masses then errs by about exp(-π² τ / h²) of the scale.
-    """
-    tau = 0.5 * variances[first]
-    sharp, broad = np.zeros(n_cells), np.zeros(n_cells)
-    for t in range(means.size):
-        position = (means[t] - origin) / step
-        member = t >= first
-        # Ordered pairs inside the class are met twice, hence the half.
-        _deposit(broad, position, (variances[t] + tau) / step**2, weights[t] * (0.5 if member else 1.0))
-        if member:
-            _deposit(sharp, position, (variances[t] - tau) / step**2, weights[t])
-    sharp_total, broad_total = sharp.sum(), broad.sum()
-    sharp_below, broad_below, out = 0.0, 0.0, 0.0
-    for k in range(n_cells):
-        sharp_below += sharp[k]
-        broad_below += broad[k]
-        out += sharp_below * (broad_total - broad_below) + broad_below * (sharp_total - sharp_below)
-    return out * step
-
-
-@njit(cache=True, error_model="numpy")
-def _class_term(first: int, means: FloatArray, variances: FloatArray, weights: FloatArray) -> float:
-    """½ Σ w_i w_j A over the pairs whose wider atom is at or after `first`, by the cheaper of the two exact ways."""
-    n, n_members = means.size, means.size - first
-    step = math.sqrt(variances[first]) / _LATTICE_STEPS
-    reach = _REACH * np.sqrt(variances + 0.5 * variances[first]) + 3.0 * step
-    origin = (means - reach).min()
-    n_cells = ((means + reach).max() - origin) / step
-    # Costs in units of one lattice cell; the second bound keeps memory at O(n).
-    if n_cells + 50.0 * (n + n_members) < 5.0 * n_members * (n + first) and n_cells < 100.0 * n:
-        return _lattice_term(first, origin, step, int(n_cells) + 1, means, variances, weights)
-    return _pair_term(first, means, variances, weights)
-
-
-@njit(cache=True, error_model="numpy")
-def _half_spread(means: FloatArray, variances: FloatArray, weights: FloatArray) -> float:
-    """½ E|X - X'|, class by class of similar standard deviations, the widest first; weights sum to one."""
-    order = np.argsort(variances)
-    mu, var, w = means[order], variances[order], weights[order]
-    out, stop = 0.0, mu.size
-    while stop > 0:
-        if var[stop - 1] == 0.0:
-            return out + _point_term(mu[:stop], w[:stop])
-        first = np.searchsorted(var[:stop], var[stop - 1] / _CLASS_RATIO**2)
-        out += _class_term(first, mu[:stop], var[:stop], w[:stop])
-        stop = first
-    return out
-
-
-@njit(cache=True, error_model="numpy")
-def _crps(y: FloatArray, means: FloatArray, variances: FloatArray, weights: FloatArray) -> FloatArray:
-    """E|X - y| - ½ E|X - X'| of every input; never negative, which rounding could undo."""
-    out = np.empty(y.size)
-    w = weights / weights.sum()
-    for i in range(y.size):
-        mu, var = means[:, i].copy(), variances[:, i].copy()
-        error = 0.0
-        for t in range(mu.size):
-            error += w[t] * _distance(y[i] - mu[t], var[t])
-        out[i] = max(error - _half_spread(mu, var, w), 0.0)
-    return out
-
-
-@njit(cache=True, error_model="numpy")
 def _cdf(y: FloatArray, means: FloatArray, variances: FloatArray, weights: FloatArray) -> FloatArray:
     """F(y) of every input, through the smaller tail of each atom."""
     out = np.empty(y.size)
     total = weights.sum()
     for i in range(y.size):
-        out[i] = min(_tail(y[i], 1, means[:, i], np.sqrt(variances[:, i]), weights)[0] / total, 1.0)
+        out[i] = min(_tail(y[i], 1, means[:, i].copy(), np.sqrt(variances[:, i]), weights)[0] / total, 1.0)
     return out
 
 
@@ -275,7 +147,7 @@ def _logpdf(y: FloatArray, means: FloatArray, variances: FloatArray, weights: Fl
         for t in range(terms.size):
             gap, v = y[i] - means[t, i], variances[t, i]
             if v > 0.0:
-                terms[t] = math.log(weights[t]) - 0.5 * (gap * (gap / v) + math.log(v)) - _LOG_ROOT_TWO_PI
+                terms[t] = math.log(weights[t]) - 0.5 * (gap * (gap / v) + math.log(v)) - math.log(_ROOT_TWO_PI)
             else:
                 terms[t] = np.inf if gap == 0.0 and weights[t] > 0.0 else -np.inf
         top = terms.max()
@@ -285,11 +157,11 @@ def _logpdf(y: FloatArray, means: FloatArray, variances: FloatArray, weights: Fl
 
 @njit(cache=True, error_model="numpy")
 def _moments(means: FloatArray, variances: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Σ w μ, and Σ w (s² + (μ - mean)²), of every input; weights sum to one."""
-    mean, variance = np.zeros(means.shape[1]), np.zeros(means.shape[1])
+    """Σ w μ, and Σ w (s² + (μ - mean)²), of every input; weights sum to one. Equal means give that mean exactly."""
+    mean, variance = means[0].copy(), np.zeros(means.shape[1])
     for t in range(weights.size):
         for i in range(mean.size):
-            mean[i] += weights[t] * means[t, i]
+            mean[i] += weights[t] * (means[t, i] - means[0, i])
     for t in range(weights.size):
         for i in range(mean.size):
             variance[i] += weights[t] * (variances[t, i] + (means[t, i] - mean[i]) ** 2)
@@ -429,10 +301,11 @@ class Predictive:
         levels = np.asarray(p, dtype=np.float64)
         if levels.ndim > 1 or not ((levels >= 0.0) & (levels <= 1.0)).all():
             raise ValueError("p must be a probability in [0, 1] or a sequence of them.")
-        # Normal scores of a golden-ratio sequence: μ_t + s_t score_t is an even sample of the mixture.
-        scatter = ndtri((np.arange(self.n_atoms) * _GOLDEN + 0.5) % 1.0)
+        # Normal scores of a golden-ratio sequence: the ladder is an even sample of the mixture, sorted.
+        scores = ndtri((np.arange(self.n_atoms) * _GOLDEN + 0.5) % 1.0)
+        ladders = np.sort(self.means + np.sqrt(self.variances) * scores[:, None], axis=0)
         flat = np.atleast_1d(levels)
-        out = _quantiles(flat, ndtri(flat), scatter, self.means, self.variances, self._weights)
+        out = _quantiles(flat, ndtri(flat), self.means, self.variances, self._weights, ladders)
         return out[:, 0] if levels.ndim == 0 else out
 
     def interval(self, coverage: float = 0.9) -> FloatArray:
@@ -465,8 +338,8 @@ class Predictive:
         return np.exp(self.logpdf(y))
 
     def crps(self, y: ArrayLike) -> FloatArray:
-        """Continuous ranked probability score at each input, in the unit of y: ∫ (F(x) - 1{x >= y})² dx, small is good."""
-        return _crps(self._responses(y), self.means, self.variances, self._weights)
+        """Continuous ranked probability score ∫ (F(x) - 1{x >= y})² dx at each input, in the unit of y."""
+        return crps_normal_mixture(self._responses(y), self.means, self.variances, self._weights)
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.SeedSequence | np.random.Generator | None = None
@@ -495,4 +368,6 @@ class Predictive:
         values = np.asarray(y, dtype=np.float64)
         if values.shape not in ((), (len(self),)):
             raise ValueError(f"y must be one number or {len(self)} of them, got shape {values.shape}.")
-        return np.ascontiguousarray(np.broadcast_to(values, (len(self),)))
+        if np.isnan(values).any():
+            raise ValueError("y must not contain NaN.")
+        return np.full(len(self), values) if values.ndim == 0 else np.ascontiguousarray(values)

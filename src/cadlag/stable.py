@@ -18,22 +18,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+from numpy.polynomial import chebyshev, legendre
 from scipy.special import gammaln, zeta
 
 FloatArray = npt.NDArray[np.float64]
 
 _DENSITY, _CDF, _SF = 0, 1, 2
-_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(20)
+_GAUSS_NODES, _GAUSS_WEIGHTS = legendre.leggauss(20)
 _N_LEVEL_PANELS, _N_ANGLE_PANELS = 24, 8
-_CUT = 42.0  # exp(-42) < 1e-18: what is left out of an integral
-_SPLIT = math.log(0.3)  # F lies in (0.3, 0.75) here for every alpha
+_SPLIT = math.log(0.3)  # F lies in (0.32, 0.75) here for every alpha
 _DEGREE = 15
-_TOLERANCE = 1e-12
+_NODES = chebyshev.chebpts1(_DEGREE + 1)
+_TO_CHEBYSHEV = np.linalg.inv(chebyshev.chebvander(_NODES, _DEGREE)).T
+_TO_POWERS = np.array([np.pad(chebyshev.cheb2poly(row), (0, _DEGREE - k)) for k, row in enumerate(np.eye(_DEGREE + 1))])
 
 
 @njit(cache=True)
@@ -52,14 +53,6 @@ def _excess(u: float, v: float, index: float, taylor: FloatArray) -> float:
     return index / rest * (ratio - math.log1p(-rest)) + math.log(sine / (rest * math.sin(v)))
 
 
-def _excess_taylor(index: float) -> FloatArray:
-    """Coefficients of log A(u) - log A(0+) in (u/pi)^2: zeta(2k)/k (1 - a^(2k+1) - (1-a)^(2k+1))/(1-a), all positive."""
-    k = np.arange(1, 28)
-    small = min(index, 1.0 - index)
-    gap = -np.expm1((2 * k + 1) * math.log1p(-small)) - small ** (2 * k + 1)
-    return zeta(2 * k) / k * gap / (1.0 - index)
-
-
 @njit(cache=True)
 def _sample_kernel(v: FloatArray, e: FloatArray, index: float, taylor: FloatArray) -> FloatArray:
     rest = 1.0 - index
@@ -72,7 +65,7 @@ def _sample_kernel(v: FloatArray, e: FloatArray, index: float, taylor: FloatArra
 
 @njit(cache=True)
 def _integrand(excess: float, y: float, kind: int) -> float:
-    """A(u) s^-b exp(-A(u) s^-b) and its kin, with exp(z - max(y, 0)) taken out of the density, exp(z) out of the cdf."""
+    """A(u) s^-b exp(-A(u) s^-b) and its kin, less the factors e^(max(y,0) - z) of the density and e^-z of the cdf."""
     z = math.exp(min(y, 700.0))
     above = z * math.expm1(excess) if y > 0.0 else math.exp(excess + y) - z
     if kind == _DENSITY:
@@ -83,166 +76,163 @@ def _integrand(excess: float, y: float, kind: int) -> float:
 
 
 @njit(cache=True)
-def _panels(y: float, index: float, theta: FloatArray, root: FloatArray) -> FloatArray:
-    """Panel edges in theta = -log(1 - u/pi), equal steps of log A joined with equal steps of theta."""
+def _excess_at(theta: float, index: float, taylor: FloatArray) -> float:
+    """The excess in the variable of integration, theta = -log(1 - u/pi)."""
+    return _excess(-math.pi * math.expm1(-theta), math.pi * math.exp(-theta), index, taylor)
+
+
+@njit(cache=True)
+def _theta_of(level: float, index: float, taylor: FloatArray) -> float:
+    """Theta at which log A has risen by level: to a few per cent of a panel, which is all that panels need."""
+    if level <= 0.0:
+        return 0.0
+    rest = 1.0 - index
+    # theta ~ (1-a) level - log(1-a) as a -> 1, level - log(a) as a -> 0
+    low, high = 0.0, rest * level - math.log(rest * index) + 5.0
+    while high - low > 0.03 * min(rest, high):
+        middle = 0.5 * (low + high)
+        if _excess_at(middle, index, taylor) < level:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(cache=True)
+def _panels(y: float, index: float, taylor: FloatArray) -> FloatArray:
+    """Panel edges: equal steps of log A joined with equal steps of theta."""
     log_ratio = math.log(48.0) - y
     top = math.log1p(math.exp(log_ratio)) if log_ratio < 30.0 else log_ratio
-    bottom = max(0.0, -y - _CUT / index)
-    levels = np.sqrt(np.linspace(bottom, top, _N_LEVEL_PANELS + 1))
-    edges = np.interp(levels, root, theta)
+    # below the peak the integrand falls as exp(a (log A - peak)); exp(-42) < 1e-18
+    bottom = max(0.0, -y - 42.0 / index)
+    levels = np.linspace(bottom, top, _N_LEVEL_PANELS + 1)
+    edges = np.array([_theta_of(level, index, taylor) for level in levels])
     return np.sort(np.concatenate((edges, np.linspace(edges[0], edges[-1], _N_ANGLE_PANELS + 1)[1:-1])))
 
 
 @njit(cache=True)
-def _log_integral(
-    y: FloatArray, kind: int, index: float, taylor: FloatArray, theta: FloatArray, root: FloatArray
-) -> FloatArray:
+def _log_integral(y: FloatArray, kind: int, index: float, taylor: FloatArray) -> FloatArray:
     """log of 1/pi int_0^pi of the integrand, du = pi exp(-theta) dtheta."""
     out = np.empty_like(y)
     for i in range(y.size):
-        edges = _panels(y[i], index, theta, root)
+        edges = _panels(y[i], index, taylor)
         total = math.exp(-edges[-1]) if kind == _SF else 0.0
         for j in range(edges.size - 1):
             half = 0.5 * (edges[j + 1] - edges[j])
             for k in range(_GAUSS_NODES.size):
-                t = edges[j] + half * (1.0 + _GAUSS_NODES[k])
-                excess = _excess(-math.pi * math.expm1(-t), math.pi * math.exp(-t), index, taylor)
-                total += half * _GAUSS_WEIGHTS[k] * math.exp(-t) * _integrand(excess, y[i], kind)
+                theta = edges[j] + half * (1.0 + _GAUSS_NODES[k])
+                excess = _excess_at(theta, index, taylor)
+                total += half * _GAUSS_WEIGHTS[k] * math.exp(-theta) * _integrand(excess, y[i], kind)
         out[i] = math.log(total)
     return out
 
 
-class _Table(NamedTuple):
-    """Piecewise polynomial between edges, linear with the two given slopes outside."""
-
-    edges: FloatArray
-    coefficients: FloatArray
-    slopes: FloatArray
-
-
 @njit(cache=True, error_model="numpy")
-def _interpolate(y: float, edges: FloatArray, coefficients: FloatArray, slopes: FloatArray) -> tuple[float, float]:
-    """Value and derivative of a table at y."""
-    low, high = 0, coefficients.shape[0]
-    inside = min(max(y, edges[0]), edges[high])
+def _interpolate(y: float, table: FloatArray) -> tuple[float, float]:
+    """Value and slope at y of a piecewise polynomial, a row of which is (left edge, centre, 1/half-width, *powers)."""
+    if math.isinf(y):
+        y = math.copysign(1e308, y)
+    low, high = 0, table.shape[0]
     while high - low > 1:
         middle = (low + high) // 2
-        if inside >= edges[middle]:
+        if y >= table[middle, 0]:
             low = middle
         else:
             high = middle
-    scale = 2.0 / (edges[low + 1] - edges[low])
-    t = (inside - edges[low]) * scale - 1.0
+    t = (y - table[low, 1]) * table[low, 2]
     value, slope = 0.0, 0.0
-    for k in range(coefficients.shape[1]):
+    for k in range(3, table.shape[1]):
         slope = slope * t + value
-        value = value * t + coefficients[low, k]
-    if y < inside:
-        return value + slopes[0] * (y - inside), slopes[0]
-    if y > inside:
-        return value + slopes[1] * (y - inside), slopes[1]
-    return value, slope * scale
+        value = value * t + table[low, k]
+    return value, slope * table[low, 2]
 
 
 @njit(cache=True, error_model="numpy")
 def _density_kernel(
-    log_s: FloatArray, line: FloatArray, edges: FloatArray, coefficients: FloatArray, slopes: FloatArray
+    log_s: FloatArray, intercept: float, rate: float, table: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Log density of log S and its derivative: c(y) - e^y, y = line[0] - line[1] log s."""
+    """c(y) - e^y at y = intercept - rate log s, and its derivative in log s."""
     value, slope = np.empty_like(log_s), np.empty_like(log_s)
     for i in range(log_s.size):
-        y = line[0] - line[1] * log_s[i]
+        y = intercept - rate * log_s[i]
         z = math.exp(y)
-        smooth, smooth_slope = _interpolate(y, edges, coefficients, slopes)
-        value[i] = smooth - z if z != np.inf else -np.inf
-        slope[i] = line[1] * (z - smooth_slope)
+        smooth, smooth_slope = _interpolate(y, table)
+        value[i] = smooth - z if z != np.inf and y != -np.inf else -np.inf
+        slope[i] = rate * (z - smooth_slope)
     return value, slope
 
 
 @njit(cache=True)
-def _tails_at(y: float, lower: _Table, upper: _Table) -> tuple[float, float]:
+def _tails_kernel(y: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
     """F and 1 - F, the smaller one to full relative accuracy."""
-    if y >= _SPLIT:
-        log_cdf = _interpolate(y, lower.edges, lower.coefficients, lower.slopes)[0] - math.exp(y)
-        return math.exp(log_cdf), -math.expm1(log_cdf)
-    log_sf = _interpolate(y, upper.edges, upper.coefficients, upper.slopes)[0]
-    return -math.expm1(log_sf), math.exp(log_sf)
-
-
-@njit(cache=True)
-def _tails_kernel(y: FloatArray, lower: _Table, upper: _Table) -> tuple[FloatArray, FloatArray]:
     cdf, sf = np.empty_like(y), np.empty_like(y)
     for i in range(y.size):
-        cdf[i], sf[i] = _tails_at(y[i], lower, upper)
+        if y[i] >= _SPLIT:
+            log_cdf = _interpolate(y[i], lower)[0] - math.exp(y[i])
+            cdf[i], sf[i] = math.exp(log_cdf), -math.expm1(log_cdf)
+        else:
+            log_sf = _interpolate(y[i], upper)[0]
+            cdf[i], sf[i] = -math.expm1(log_sf), math.exp(log_sf)
     return cdf, sf
 
 
-@njit(cache=True, error_model="numpy")
-def _invert_cdf(log_p: float, table: _Table) -> float:
-    """Solve log F(y) = log p by Newton in log(-log F), which is close to y."""
-    y = max(math.log(-log_p), _SPLIT)
-    for _ in range(60):
-        smooth, slope = _interpolate(y, table.edges, table.coefficients, table.slopes)
-        log_cdf = smooth - math.exp(y)
-        step = log_cdf / (slope - math.exp(y)) * math.log(log_p / log_cdf)
-        y = max(y + step, _SPLIT)
-        if abs(step) <= 1e-14 * (1.0 + abs(y)):
+@njit(cache=True)
+def _invert(log_p: float, table: FloatArray, left: bool) -> float:
+    """Solve log F(y) = log p, by way of log(-log F) which is close to y, or log(1-F)(y) = log p: bracketed Newton."""
+    target = math.log(-log_p) if left else log_p
+    y = max(target, _SPLIT) if left else _SPLIT
+    low, high = -np.inf, np.inf
+    for _ in range(100):
+        value, slope = _interpolate(y, table)
+        if left:
+            z = math.exp(y)
+            value, slope = math.log(z - value), (z - slope) / (z - value)
+        low, high = (y, high) if value < target else (low, y)
+        proposal = y + (target - value) / slope
+        if not low <= proposal <= high:
+            proposal = 0.5 * (low + high)
+        if abs(proposal - y) <= 1e-15 * (1.0 + abs(y)):
             break
-    return y
-
-
-@njit(cache=True, error_model="numpy")
-def _invert_sf(log_p: float, table: _Table) -> float:
-    """Solve log (1-F)(y) = log p by Newton from the tail's line, below a concave function."""
-    y = min(table.edges[0], _SPLIT)
-    for _ in range(60):
-        value, slope = _interpolate(y, table.edges, table.coefficients, table.slopes)
-        step = (log_p - value) / slope
-        y = min(y + step, _SPLIT)
-        if abs(step) <= 1e-14 * (1.0 + abs(y)):
-            break
-    return y
+        y = proposal
+    return proposal
 
 
 @njit(cache=True)
-def _quantile_kernel(p: FloatArray, lower: _Table, upper: _Table) -> FloatArray:
-    split = _tails_at(_SPLIT, lower, upper)[0]
+def _quantile_kernel(p: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    split = math.exp(_interpolate(_SPLIT, lower)[0] - math.exp(_SPLIT))
     y = np.empty_like(p)
     for i in range(p.size):
-        if p[i] <= 0.0:
-            y[i] = np.inf
-        elif p[i] >= 1.0:
-            y[i] = -np.inf
+        if p[i] == 0.0 or p[i] == 1.0:
+            y[i] = np.inf if p[i] == 0.0 else -np.inf
         elif p[i] <= split:
-            y[i] = _invert_cdf(math.log(p[i]), lower)
+            y[i] = _invert(math.log(p[i]), lower, True)
         else:
-            y[i] = _invert_sf(math.log1p(-p[i]), upper)
+            y[i] = _invert(math.log1p(-p[i]), upper, False)
     return y
 
 
-def _tabulate(function: Callable[[FloatArray], FloatArray], lower: float, upper: float, slopes: FloatArray) -> _Table:
-    """Bisect [lower, upper] until the last Chebyshev coefficients of every piece are negligible."""
-    chebyshev = np.polynomial.chebyshev
-    nodes = chebyshev.chebpts1(_DEGREE + 1)
-    to_chebyshev = np.linalg.inv(chebyshev.chebvander(nodes, _DEGREE)).T
-    to_powers = np.zeros((_DEGREE + 1, _DEGREE + 1))
-    for k in range(_DEGREE + 1):
-        to_powers[k, : k + 1] = chebyshev.cheb2poly(np.eye(_DEGREE + 1)[k, : k + 1])
-    left, right = np.array([lower]), np.array([upper])
-    starts, pieces = [], []
+def _straight(edge: float, centre: float, value: float, slope: float) -> FloatArray:
+    """Table row of a straight line through (centre, value)."""
+    return np.array([[edge, centre, 1.0, *np.zeros(_DEGREE - 1), slope, value]])
+
+
+def _tabulate(function: Callable[[FloatArray], FloatArray], ends: FloatArray, slopes: FloatArray) -> FloatArray:
+    """Bisect until the last Chebyshev coefficients of every piece are negligible; go on straight beyond the ends."""
+    values = function(ends)
+    rows = [_straight(edge, *end) for edge, *end in zip((-np.inf, ends[1]), ends, values, slopes, strict=True)]
+    left, right = ends[:1], ends[1:]
     while left.size:
         middle, half = 0.5 * (left + right), 0.5 * (right - left)
-        values = function((middle[:, None] + half[:, None] * nodes).ravel())
-        coefficients = values.reshape(left.size, -1) @ to_chebyshev
-        # y enters the integrals with rounding error eps |y|
-        good = np.abs(coefficients[:, -2:]).max(axis=1) < np.maximum(_TOLERANCE, 1e-15 * np.abs(middle))
-        good |= half < 0.1
-        starts.append(left[good])
-        pieces.append(coefficients[good] @ to_powers)
+        values = function((middle[:, None] + half[:, None] * _NODES).ravel())
+        coefficients = values.reshape(left.size, -1) @ _TO_CHEBYSHEV
+        # y enters the integrals with a rounding error of eps |y|
+        tolerance = np.maximum(1e-12, 1e-15 * np.abs(middle))
+        good = (np.abs(coefficients[:, -2:]).max(axis=1) < tolerance) | (half < 0.1)
+        powers = (coefficients @ _TO_POWERS)[:, ::-1]
+        rows.append(np.column_stack([left, middle, 1.0 / half, powers])[good])
         left, right = np.append(left[~good], middle[~good]), np.append(middle[~good], right[~good])
-    order = np.argsort(np.concatenate(starts))
-    edges = np.append(np.concatenate(starts)[order], upper)
-    return _Table(edges, np.ascontiguousarray(np.concatenate(pieces)[order, ::-1]), slopes)
+    table = np.concatenate(rows)
+    return np.ascontiguousarray(table[np.argsort(table[:, 0], kind="stable")])
 
 
 @dataclass(frozen=True)
@@ -282,17 +272,7 @@ class PositiveStable:
         return math.pi**2 / 6.0 * (1.0 / self.index**2 - 1.0)
 
     def moment(self, r: float) -> float:
-        """E S^r = Gamma(1 - r/a)/Gamma(1 - r) for r < a, infinite otherwise.
-
-        Parameters
-        ----------
-        r
-            order of the moment, any real number
-
-        Returns
-        -------
-            the moment
-        """
+        """E S^r = Gamma(1 - r/a)/Gamma(1 - r) for r < a, infinite otherwise."""
         if self.index == 1.0:
             return 1.0
         if r >= self.index:
@@ -318,26 +298,16 @@ class PositiveStable:
         if self.index == 1.0:
             return np.zeros(shape)
         # pi - U is uniform too, and resolved where A(U) is large; the floors are half a step of the generators
-        v = np.maximum(rng.uniform(0.0, math.pi, shape), math.pi * 2.0**-54)
-        e = np.maximum(rng.standard_exponential(shape), 2.0**-60)
+        v = np.asarray(np.maximum(rng.uniform(0.0, math.pi, shape), math.pi * 2.0**-54))
+        e = np.asarray(np.maximum(rng.standard_exponential(shape), 2.0**-60))
         return _sample_kernel(v.ravel(), e.ravel(), self.index, self._taylor).reshape(v.shape)
 
     def log_density(self, log_s: npt.ArrayLike) -> FloatArray:
-        """Log density of log S, that is log f(s) + log s.
-
-        Parameters
-        ----------
-        log_s
-            points, any shape
-
-        Returns
-        -------
-            the log density, -inf where it falls below the floating-point range
-        """
+        """Log density of log S, log f(s) + log s, at points of any shape."""
         return self.log_density_and_slope(log_s)[0]
 
     def log_density_and_slope(self, log_s: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Log density of log S and its derivative with respect to log s.
+        """Log density of log S and its slope in log s; -inf and inf where they leave the floating-point range.
 
         Parameters
         ----------
@@ -355,45 +325,15 @@ class PositiveStable:
         return value.reshape(x.shape), slope.reshape(x.shape)
 
     def cdf(self, log_s: npt.ArrayLike) -> FloatArray:
-        """P(log S <= log_s), to full relative accuracy in the left tail.
-
-        Parameters
-        ----------
-        log_s
-            points, any shape
-
-        Returns
-        -------
-            probabilities of the shape of log_s
-        """
+        """P(log S <= log_s) at points of any shape, to full relative accuracy in the left tail."""
         return self._tails(log_s)[0]
 
     def sf(self, log_s: npt.ArrayLike) -> FloatArray:
-        """P(log S > log_s), to full relative accuracy in the right tail.
-
-        Parameters
-        ----------
-        log_s
-            points, any shape
-
-        Returns
-        -------
-            probabilities of the shape of log_s
-        """
+        """P(log S > log_s) at points of any shape, to full relative accuracy in the right tail."""
         return self._tails(log_s)[1]
 
     def quantile(self, p: npt.ArrayLike) -> FloatArray:
-        """Quantile of log S.
-
-        Parameters
-        ----------
-        p
-            probabilities in [0, 1], any shape
-
-        Returns
-        -------
-            log s with P(log S <= log s) = p
-        """
+        """The log s at which P(log S <= log s) = p, for probabilities of any shape."""
         probability = np.asarray(p, dtype=np.float64)
         if not np.all((probability >= 0.0) & (probability <= 1.0)):
             raise ValueError("p must lie in [0, 1]")
@@ -413,72 +353,54 @@ class PositiveStable:
 
     @cached_property
     def _taylor(self) -> FloatArray:
-        return _excess_taylor(self.index)
+        """Series of log A(u) - log A(0+) in (u/pi)^2: zeta(2k)/k (1 - a^(2k+1) - (1-a)^(2k+1))/(1-a), all positive."""
+        k = np.arange(1, 28)
+        small = min(self.index, 1.0 - self.index)
+        gap = -np.expm1((2 * k + 1) * math.log1p(-small)) - small ** (2 * k + 1)
+        return zeta(2 * k) / k * gap / (1.0 - self.index)
 
     @cached_property
-    def _line(self) -> FloatArray:
+    def _line(self) -> tuple[float, float]:
         """Intercept log A(0+) and rate b of y = log A(0+) - b log s."""
         rest = 1.0 - self.index
         rate = self.index / rest
-        return np.array([math.log(rest) + rate * math.log1p(-rest), rate])
+        return math.log(rest) + rate * math.log1p(-rest), rate
+
+    def _tabulate(self, kind: int, ends: tuple[float, float], slopes: tuple[float, float]) -> FloatArray:
+        def function(y: FloatArray) -> FloatArray:
+            log_integral = _log_integral(y, kind, self.index, self._taylor)
+            return log_integral + np.maximum(y, 0.0) + math.log(self._line[1]) if kind == _DENSITY else log_integral
+
+        return _tabulate(function, np.array(ends), np.array(slopes))
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
         """Values of y beyond which s^-a, or 1/z, is below rounding."""
-        rest = 1.0 - self.index
-        return self._line[0] - 37.0 / rest, 35.0 - math.log(self.index)
+        return self._line[0] - 37.0 / (1.0 - self.index), 35.0 - math.log(self.index)
 
     @cached_property
-    def _inverse_excess(self) -> tuple[FloatArray, FloatArray]:
-        """Theta against the root of log A - log A(0+): rough, it only places panels."""
-        theta = np.linspace(0.0, 50.0, 5001)
-        angles = -math.pi * np.expm1(-theta), math.pi * np.exp(-theta)
-        root = [math.sqrt(_excess(u, v, self.index, self._taylor)) for u, v in zip(*angles, strict=True)]
-        return theta, np.array(root)
-
-    def _log_integral(self, y: FloatArray, kind: int) -> FloatArray:
-        return _log_integral(y, kind, self.index, self._taylor, *self._inverse_excess)
-
-    @cached_property
-    def _density(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The straight line to y, then the table of c(y) = log f + log s + z."""
+    def _density(self) -> tuple[float, float, FloatArray]:
+        """The line to y and the table of c(y) = log f + log s + z."""
         if self.index == 1.0:
             raise ValueError("alpha = 2 is a point mass, which has no density")
-        slopes = np.array([1.0 - self.index, 0.5])
         if self.index == 0.5:
             # f(s) = s^(-3/2) exp(-1/(4s)) / (2 sqrt(pi)), z = 1/(4s)
-            line = np.array([[0.5, -0.5 * math.log(math.pi)]])
-            return self._line, *_Table(np.array([-1.0, 1.0]), line, slopes)
-        log_rate = math.log(self._line[1])
+            return *self._line, _straight(-np.inf, 0.0, -0.5 * math.log(math.pi), 0.5)
+        return *self._line, self._tabulate(_DENSITY, self._ends, (1.0 - self.index, 0.5))
 
-        def correction(y: FloatArray) -> FloatArray:
-            return log_rate + np.maximum(y, 0.0) + self._log_integral(y, _DENSITY)
-
-        return self._line, *_tabulate(correction, *self._ends, slopes)
+    # The two tables below overlap about the middle, so that Newton's iterates never meet an inner end.
+    @cached_property
+    def _lower(self) -> FloatArray:
+        """Table of log F + z."""
+        return self._tabulate(_CDF, (_SPLIT - 1.0, self._ends[1]), (0.0, -0.5))
 
     @cached_property
-    def _lower(self) -> _Table:
-        """Table of log F + z to the left of the middle."""
-        return _tabulate(lambda y: self._log_integral(y, _CDF), _SPLIT, self._ends[1], np.array([0.0, -0.5]))
-
-    @cached_property
-    def _upper(self) -> _Table:
-        """Table of log(1 - F) to the right of the middle."""
-        slopes = np.array([1.0 - self.index, 0.0])
-        return _tabulate(lambda y: self._log_integral(y, _SF), self._ends[0], _SPLIT, slopes)
+    def _upper(self) -> FloatArray:
+        """Table of log(1 - F)."""
+        return self._tabulate(_SF, (self._ends[0], _SPLIT + 1.0), (1.0 - self.index, 0.0))
 
 
 @lru_cache(maxsize=256)
 def positive_stable(alpha: float) -> PositiveStable:
-    """The positive stable law of a given alpha, one object for each.
-
-    Parameters
-    ----------
-    alpha
-        twice the stable index, in (0, 2]
-
-    Returns
-    -------
-        the law
-    """
+    """The positive stable law of a given alpha in (0, 2], one object for each."""
     return PositiveStable(float(alpha))

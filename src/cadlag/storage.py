@@ -9,6 +9,8 @@ in which a dict is `{"dict": {...}}`, an array `{"array": name, "dtype": ..., "s
 finite `{"float": "nan" | "inf" | "-inf"}` and an integer beyond 63 bits `{"int": hexadecimal}`; all else stands for
 itself. Equal trees give equal bytes. Keys come back in sorted order. Reading allocates an array only after its declared
 shape has been found to fit the bytes that the file holds for it, and checks every byte of data against its CRC-32.
+
+What grows record by record is a `RecordFile`: JSON lines, each with its CRC-32, each whole or torn.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import math
 import os
 import re
 import struct
+import sys
 import uuid
 import zipfile
 import zlib
@@ -26,6 +29,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
+
+if sys.platform != "win32":
+    import fcntl
 
 FORMAT = "cadlag"
 VERSION = 1
@@ -38,6 +44,7 @@ MAX_DEPTH = 100
 _CHUNK = 2**20
 _DTYPE = re.compile(r"\|[biu]1|<[iu][248]|<f[248]|<c8|<c16|<U[0-9]{1,9}")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_LINE_START = b'{"crc32":"'
 _END_RECORD = struct.Struct("<4s16sH")
 # What the zip, JSON and npy readers raise on bytes that were changed at random.
 _DAMAGE = (
@@ -62,13 +69,17 @@ def write_tree(path: str | os.PathLike[str], tree: dict[str, Any], kind: str) ->
     kind
         What the tree is, for example "model"; reading asks for the same word.
     """
+    if type(tree) is not dict:
+        raise TypeError(f"A tree is a dict, not a {type(tree).__name__}; wrap the value in one.")
     arrays: list[np.ndarray] = []
-    node = _encode(_checked_root(tree), "tree", arrays, 0)
+    node = _encode(tree, "tree", arrays, 0)
     manifest = _manifest_bytes({"format": FORMAT, "version": VERSION, "kind": kind, "tree": node})
     with _replacing(os.fspath(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_entry(MANIFEST, len(manifest)), manifest)
         for number, array in enumerate(arrays):
-            _write_array(archive, f"{number}.npy", array)
+            # The announced size only decides whether the entry needs 64-bit lengths.
+            with archive.open(_entry(f"{number}.npy", array.nbytes + 2**16), "w") as entry:
+                np.lib.format.write_array(entry, array, version=(1, 0), allow_pickle=False)
 
 
 def read_tree(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
@@ -100,7 +111,85 @@ def read_tree(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
         except _UnreadableError as reason:
             raise ValueError(f"{path} {reason}.") from None
         except _DAMAGE as error:
-            raise ValueError(f"{path} is damaged ({error}); write it again or take a copy.") from error
+            raise ValueError(
+                f"{path} is damaged ({str(error) or type(error).__name__}); write it again or take a copy."
+            ) from error
+
+
+class RecordFile:
+    """An append-only file of JSON objects, one a line, which several processes may extend at the same time.
+
+    Parameters
+    ----------
+    path
+        The file; the first append creates it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add one record, durably, or leave the file as it was; a torn last line goes.
+
+        Parameters
+        ----------
+        record
+            An object of standard JSON that is not empty.
+        """
+        body = json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
+        line = _LINE_START + b'%08x",' % zlib.crc32(body) + body[1:] + b"\n"
+        with open(self.path, "ab+", buffering=0) as stream:
+            if sys.platform != "win32":
+                fcntl.flock(stream, fcntl.LOCK_EX)
+            size = self._drop_torn_tail(stream)
+            try:
+                if os.write(stream.fileno(), line) < len(line):
+                    raise OSError(f"{self.path} took only a part of a line; free some space on its disk.")
+                os.fsync(stream.fileno())
+            except BaseException:
+                stream.truncate(size)
+                raise
+        if size == 0:
+            sync_directory(os.path.dirname(self.path))
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return the records; a torn last line does not count, and a damaged line is an error.
+
+        Returns
+        -------
+        list of dict
+            In the order of the file; none if there is no file.
+        """
+        if not os.path.exists(self.path):
+            return []
+        with open(self.path, "rb") as stream:
+            *lines, tail = stream.read().split(b"\n")
+        self._check_torn(tail)
+        return [self._parse(line, number) for number, line in enumerate(lines, 1)]
+
+    def _parse(self, line: bytes, number: int) -> dict[str, Any]:
+        """Return the record of a line after comparing its CRC-32."""
+        head, body = line[: len(_LINE_START) + 10], b"{" + line[len(_LINE_START) + 10 :]
+        if head != _LINE_START + b'%08x",' % zlib.crc32(body):
+            raise ValueError(f"{self.path}, line {number} is damaged or no record; delete it or choose another path.")
+        return json.loads(body)
+
+    def _drop_torn_tail(self, stream: Any) -> int:
+        """Cut the file behind its last whole line and return the size."""
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(0, size - 1))
+        if stream.read(1) in (b"", b"\n"):
+            return size
+        stream.seek(0)
+        tail = stream.read().rpartition(b"\n")[2]
+        self._check_torn(tail)
+        return stream.truncate(size - len(tail))
+
+    def _check_torn(self, tail: bytes) -> None:
+        """Refuse a last line that no torn append can have left, such as another program's file."""
+        # A power cut may leave zeros where the data had not arrived.
+        if not _LINE_START.startswith(tail.rstrip(b"\0")[: len(_LINE_START)]):
+            raise ValueError(f"{self.path} is not a file of records; choose another path.")
 
 
 def sync_directory(path: str) -> None:
@@ -139,13 +228,6 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     sync_directory(directory)
 
 
-def _checked_root(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the tree if it is a dict."""
-    if type(tree) is not dict:
-        raise TypeError(f"A tree is a dict, not a {type(tree).__name__}; wrap the value in one.")
-    return tree
-
-
 def _encode(node: Any, place: str, arrays: list[np.ndarray], depth: int) -> Any:
     """Turn a node into JSON, putting its arrays aside."""
     if depth > MAX_DEPTH:
@@ -155,16 +237,10 @@ def _encode(node: Any, place: str, arrays: list[np.ndarray], depth: int) -> Any:
     if type(node) is list:
         return [_encode(item, f"{place}[{i}]", arrays, depth + 1) for i, item in enumerate(node)]
     if type(node) is dict:
-        _check_keys(node, place)
+        if others := [key for key in node if type(key) is not str]:
+            raise TypeError(f"{place} has the key {others[0]!r} of type {type(others[0]).__name__}; keys must be str.")
         return {"dict": {key: _encode(node[key], f"{place}[{key!r}]", arrays, depth + 1) for key in sorted(node)}}
     return _encode_scalar(node, place)
-
-
-def _check_keys(node: dict[Any, Any], place: str) -> None:
-    """Refuse keys that are not plain strings."""
-    for key in node:
-        if type(key) is not str:
-            raise TypeError(f"{place} has the key {key!r} of type {type(key).__name__}; keys must be str.")
 
 
 def _encode_scalar(node: Any, place: str) -> Any:
@@ -211,13 +287,6 @@ def _entry(name: str, size: int) -> zipfile.ZipInfo:
     info.external_attr = 0o644 << 16
     info.file_size = size
     return info
-
-
-def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
-    """Add one `.npy` entry."""
-    # The announced size only decides whether the entry needs 64-bit lengths.
-    with archive.open(_entry(name, array.nbytes + 2**16), "w") as stream:
-        np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
 
 
 def _read_archive(stream: BinaryIO, kind: str) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _carry(
     return unit, raw, inverse_norm, b, g, log_variance
 
 
-def layers(X: Array, log_weights: Array, log_scales: Array, order: int) -> Layers:
+def layers(X: Array, log_weights: Array, log_scales: Array, order: int, constant: float = 1.0) -> Layers:
     """Carry the diagonal of the recursion for one set of inputs.
 
     Parameters
@@ -104,6 +104,8 @@ def layers(X: Array, log_weights: Array, log_scales: Array, order: int) -> Layer
         log c_2 .. log c_K: (K-1,).
     order
         The order δ.
+    constant
+        Factor on F_δ in every layer: 1 for the paper's 1/π, ½ for the literal second moment 1/(2π).
 
     Returns
     -------
@@ -111,7 +113,7 @@ def layers(X: Array, log_weights: Array, log_scales: Array, order: int) -> Layer
         Unit vectors and layer weights.
     """
     log_weights, log_scales = np.asarray(log_weights, dtype=float), np.asarray(log_scales, dtype=float)
-    return Layers(order, *_carry(X, log_weights, log_scales, order, _log_double_factorial(order)))
+    return Layers(order, *_carry(X, log_weights, log_scales, order, _log_double_factorial(order) + math.log(constant)))
 
 
 @njit(**SUMS)

@@ -1,0 +1,502 @@
+"""Λ = c_{K+1} Σ_K(X; S, c) + σ²I, y ~ N(0, Λ), all scales positive α/2-stable: the deep α-stable kernel process.
+
+The unknowns are sampled as logarithms, in the order log s_1..log s_p, the random log c's, log σ². Three presets say which
+c's are random (table 1.4 of the specification of Loría & Bhadra, 2025):
+
+    theorem          c_2 .. c_{K+1} random, c_1 = 1, d₁ = 1
+    prop2            c_2 .. c_K random, c_1 = c_{K+1} = 1, d₁ = 1
+    published_code   c_1 .. c_K random, c_{K+1} = 1, d₁ = number of columns
+
+The noise variance is half-Cauchy(1), or the noise standard deviation is, or the variance is known. Level β of the target is
+prior × likelihood^β; 1 is the posterior.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag import gaussian, kernels
+from cadlag.stable import PositiveStable, positive_stable
+
+Array = NDArray[np.float64]
+
+PRESETS = ("theorem", "prop2", "published_code")
+NOISE_PRIORS = ("variance", "sd")
+_LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The scales at one position, as the recursion wants them.
+
+    Attributes
+    ----------
+    log_weights
+        log(c_1 s_j / d₁), (p,).
+    log_inner
+        log c_2 .. log c_K.
+    log_output
+        log c_{K+1}.
+    log_noise
+        log σ², one number or one for each row.
+    """
+
+    log_weights: Array
+    log_inner: Array
+    log_output: float
+    log_noise: float | Array
+
+
+@dataclass(frozen=True)
+class KernelProcess:
+    """Prior, likelihood and gradient of the deep kernel process.
+
+    Attributes
+    ----------
+    X
+        Inputs, an intercept column included where wanted, (n, p).
+    y
+        Responses, (n,).
+    alpha
+        Stability index α in (0, 2]; at 2 all scales are 1.
+    order
+        Order δ of the activation.
+    depth
+        Number K of kernel maps.
+    preset
+        Which scales are random.
+    noise_variance
+        None when unknown, else a number or one for each row.
+    noise_prior_on
+        Whether the half-Cauchy prior is on the "variance" or the "sd".
+    noise_scale
+        Scale of that half-Cauchy.
+    constant
+        Factor on F_δ: 1 for the paper's 1/π, ½ for the literal network.
+    """
+
+    X: Array
+    y: Array
+    alpha: float = 1.0
+    order: int = 1
+    depth: int = 1
+    preset: str = "theorem"
+    noise_variance: float | Array | None = None
+    noise_prior_on: str = "variance"
+    noise_scale: float = 1.0
+    constant: float = 1.0
+    _buffers: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+
+    exact_level = 1.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave buffers and cached values behind when pickled."""
+        keep = {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
+        return {**keep, "_buffers": {}}
+
+    @cached_property
+    def law(self) -> PositiveStable:
+        """The prior law of each scale."""
+        return positive_stable(self.alpha)
+
+    @cached_property
+    def n_inputs(self) -> int:
+        """Number of columns, p."""
+        return self.X.shape[1]
+
+    @cached_property
+    def random_layers(self) -> tuple[int, ...]:
+        """The indices k of the random c_k."""
+        first, last = {"theorem": (2, self.depth + 1), "prop2": (2, self.depth), "published_code": (1, self.depth)}[
+            self.preset
+        ]
+        return tuple(range(first, last + 1))
+
+    @cached_property
+    def n_scales(self) -> int:
+        """Number of random stable scales; none when α = 2."""
+        return 0 if self.alpha == 2.0 else self.n_inputs + len(self.random_layers)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of unknowns."""
+        return self.n_scales + (self.noise_variance is None)
+
+    @cached_property
+    def _known_log_noise(self) -> float | Array | None:
+        return None if self.noise_variance is None else np.log(np.asarray(self.noise_variance, dtype=float))
+
+    def scales(self, position: Array) -> Scales:
+        """Read a position.
+
+        Parameters
+        ----------
+        position
+            Log scales, and log noise variance unless known.
+
+        Returns
+        -------
+        Scales
+            Every scale, the fixed ones included.
+        """
+        p = self.n_inputs
+        log_s = np.clip(position[:p], -_LOG_CAP, _LOG_CAP) if self.n_scales else np.zeros(p)
+        log_c = np.zeros(self.depth + 1)
+        if self.n_scales and self.random_layers:
+            start = self.random_layers[0] - 1
+            log_c[start : start + len(self.random_layers)] = position[p : self.n_scales]
+        shift = log_c[0] - (math.log(p) if self.preset == "published_code" else 0.0)
+        known = self._known_log_noise
+        return Scales(log_s + shift, log_c[1:-1], float(log_c[-1]), position[-1] if known is None else known)
+
+    def named(self, positions: Array) -> dict[str, Array]:
+        """Draws by name, on their natural scale.
+
+        Parameters
+        ----------
+        positions
+            (..., dimension).
+
+        Returns
+        -------
+        dict[str, Array]
+            `input_scales`, `layer_scales`, `noise_variance`, those that are random.
+        """
+        p, values = self.n_inputs, {}
+        if self.n_scales:
+            values["input_scales"] = np.exp(positions[..., :p])
+            if self.random_layers:
+                values["layer_scales"] = np.exp(positions[..., p : self.n_scales])
+        if self.noise_variance is None:
+            values["noise_variance"] = np.exp(positions[..., -1])
+        return values
+
+    # Prior -----------------------------------------------------------------------------------------------------------
+
+    def sample_prior(self, rng: np.random.Generator) -> Array:
+        """One draw of all unknowns from the prior.
+
+        Parameters
+        ----------
+        rng
+            Source of randomness.
+
+        Returns
+        -------
+        Array
+            A position.
+        """
+        log_s = self.law.sample_log(rng, self.n_scales)
+        if self.noise_variance is not None:
+            return log_s
+        log_v = math.log(self.noise_scale * abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)
+        return np.append(log_s, log_v if self.noise_prior_on == "variance" else 2.0 * log_v)
+
+    def log_prior(self, position: Array) -> float:
+        """Log prior density of the logarithms.
+
+        Parameters
+        ----------
+        position
+            Where.
+
+        Returns
+        -------
+        float
+            Log density.
+        """
+        return self.log_prior_gradient(position)[0]
+
+    def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
+        """Log prior density and gradient.
+
+        Parameters
+        ----------
+        position
+            Where.
+
+        Returns
+        -------
+        tuple[float, Array]
+            Value and gradient.
+        """
+        gradient = np.zeros(self.dimension)
+        value = 0.0
+        if self.n_scales:
+            values, gradient[: self.n_scales] = self.law.log_density_and_slope(position[: self.n_scales])
+            value = float(values.sum())
+        if self.noise_variance is None:
+            log_density, gradient[-1] = _half_cauchy(float(position[-1]), self.noise_scale, self.noise_prior_on)
+            value += log_density
+        return value, gradient
+
+    # Likelihood ------------------------------------------------------------------------------------------------------
+
+    def _layers(self, scales: Scales, X: Array | None = None) -> kernels.Layers:
+        inputs = self.X if X is None else X
+        return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order, self.constant)
+
+    def _buffer(self) -> Array:
+        if "correlation" not in self._buffers:
+            self._buffers["correlation"] = np.zeros((len(self.y), len(self.y)))
+        return self._buffers["correlation"]
+
+    def _observe(self, scales: Scales) -> tuple[kernels.Layers, gaussian.Observed, Array]:
+        points = self._layers(scales)
+        data = gaussian.observe(self.y, points.log_variance + scales.log_output, scales.log_noise)
+        return points, data, kernels.correlations(points, data.weight, self._buffer())
+
+    def log_likelihood(self, position: Array) -> float:
+        """log p(y | scales, noise), -inf where the covariance cannot be factorised.
+
+        Parameters
+        ----------
+        position
+            Where.
+
+        Returns
+        -------
+        float
+            Log likelihood.
+        """
+        if len(self.y) == 0:
+            return 0.0
+        try:
+            _, data, correlation = self._observe(self.scales(position))
+            value = gaussian.log_marginal(correlation, data)
+        except gaussian.NotPositiveDefiniteError:
+            return -math.inf
+        return value if math.isfinite(value) else -math.inf
+
+    def log_likelihood_gradient(self, position: Array) -> tuple[float, Array]:
+        """Log likelihood and its gradient (zero where it is -inf).
+
+        Parameters
+        ----------
+        position
+            Where.
+
+        Returns
+        -------
+        tuple[float, Array]
+            Value and gradient.
+        """
+        failed = -math.inf, np.zeros(self.dimension)
+        if len(self.y) == 0:
+            return 0.0, np.zeros(self.dimension)
+        try:
+            points, data, correlation = self._observe(self.scales(position))
+            marginal = gaussian.log_marginal_gradient(correlation, data)
+        except gaussian.NotPositiveDefiniteError:
+            return failed
+        by_weight, by_inner = kernels.reverse(points, data.weight, marginal.pairs, marginal.log_signal)
+        gradient = self._collect(by_weight, by_inner, marginal)
+        return (marginal.value, gradient) if np.isfinite(marginal.value + gradient.sum()) else failed
+
+    def _collect(self, by_weight: Array, by_inner: Array, marginal: gaussian.MarginalGradient) -> Array:
+        gradient = np.zeros(self.dimension)
+        if self.n_scales:
+            by_layer = np.concatenate(([by_weight.sum()], by_inner, [marginal.log_signal.sum()]))
+            gradient[: self.n_inputs] = by_weight
+            gradient[self.n_inputs : self.n_scales] = by_layer[[k - 1 for k in self.random_layers]]
+        if self.noise_variance is None:
+            gradient[-1] = marginal.log_noise.sum()
+        return gradient
+
+    def log_target(self, position: Array, level: float) -> float:
+        """log prior + level × log likelihood.
+
+        Parameters
+        ----------
+        position
+            Where.
+        level
+            Inverse temperature.
+
+        Returns
+        -------
+        float
+            Unnormalised log density.
+        """
+        prior = self.log_prior(position)
+        return prior + level * self.log_likelihood(position) if level > 0.0 and math.isfinite(prior) else prior
+
+    def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
+        """The same with its gradient.
+
+        Parameters
+        ----------
+        position
+            Where.
+        level
+            Inverse temperature.
+
+        Returns
+        -------
+        tuple[float, Array]
+            Value and gradient.
+        """
+        prior, by_prior = self.log_prior_gradient(position)
+        if level == 0.0 or not math.isfinite(prior):
+            return prior, np.nan_to_num(by_prior)
+        value, gradient = self.log_likelihood_gradient(position)
+        return prior + level * value, by_prior + level * gradient
+
+    # Given the scales ------------------------------------------------------------------------------------------------
+
+    def condition(self, position: Array) -> "Atom":
+        """The Gaussian process that one draw stands for, given the data.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        Atom
+            Conditions to a normal law at any new inputs.
+        """
+        scales = self.scales(position)
+        points, data, correlation = self._observe(scales)
+        return Atom(self, scales, points, gaussian.condition(correlation, data))
+
+    def leave_one_out(self, position: Array) -> Array:
+        """log p(y_k | y_-k, scales) of each row.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        Array
+            (n,).
+        """
+        _, data, correlation = self._observe(self.scales(position))
+        return gaussian.leave_one_out(correlation, data)
+
+    def covariances(self, position: Array, X: Array | None = None) -> Iterator[Array]:
+        """Σ_0, Σ_1, .. Σ_K at given inputs.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        X
+            Inputs with intercept; the training inputs by default.
+
+        Returns
+        -------
+        Iterator[Array]
+            Full symmetric matrices.
+        """
+        scales = self.scales(position)
+        inputs = self.X if X is None else X
+        log_c1 = self._log_first(position)
+        yield (inputs * np.exp(scales.log_weights - log_c1)) @ inputs.T
+        for k in range(1, self.depth + 1):
+            points = kernels.layers(inputs, scales.log_weights, scales.log_inner[: k - 1], self.order, self.constant)
+            lower = np.tril(kernels.correlations(points, np.ones(len(inputs))))
+            sd = np.exp(0.5 * points.log_variance)
+            yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)
+
+    def _log_first(self, position: Array) -> float:
+        """log c_1, which Σ_0 does not contain."""
+        return float(position[self.n_inputs]) if self.n_scales and self.preset == "published_code" else 0.0
+
+    def log_layer_scale(self, position: Array, layer: int) -> float:
+        """log c_layer, random or not.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        layer
+            k in 1..K+1.
+
+        Returns
+        -------
+        float
+            Its logarithm.
+        """
+        scales = self.scales(position)
+        return float(np.concatenate(([self._log_first(position)], scales.log_inner, [scales.log_output]))[layer - 1])
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One draw, conditioned on the data.
+
+    Attributes
+    ----------
+    model
+        The process.
+    scales
+        Its scales.
+    points
+        Layers of the training inputs.
+    conditioner
+        The conditional Gaussian.
+    """
+
+    model: KernelProcess
+    scales: Scales
+    points: kernels.Layers
+    conditioner: gaussian.Conditioner
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise on a new observation (the mean of the rows' when they differ)."""
+        return float(np.mean(np.exp(self.scales.log_noise)))
+
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function.
+
+        Parameters
+        ----------
+        X
+            New inputs with intercept, (m, p).
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (m,) each.
+        """
+        new = self.model._layers(self.scales, X)
+        cross = kernels.cross_correlations(new, self.points)
+        return self.conditioner.moments(cross, new.log_variance + self.scales.log_output)
+
+    def joint(self, X: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the function.
+
+        Parameters
+        ----------
+        X
+            New inputs with intercept, (m, p).
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (m,) and (m, m).
+        """
+        new = self.model._layers(self.scales, X)
+        cross = kernels.cross_correlations(new, self.points)
+        own = kernels.cross_correlations(new, new)
+        return self.conditioner.joint(cross, own, new.log_variance + self.scales.log_output)
+
+
+def _half_cauchy(log_v: float, scale: float, on: str) -> tuple[float, float]:
+    """Log density of log σ² and its slope when σ² (or σ) is half-Cauchy(scale)."""
+    power = 2.0 if on == "variance" else 1.0
+    # With z = σ^power / scale: density of log σ² is (power/2)·(2/π) z / (1 + z²).
+    log_z = 0.5 * power * log_v - math.log(scale)
+    softplus = max(2.0 * log_z, 0.0) + math.log1p(math.exp(-abs(2.0 * log_z)))
+    value = math.log(power / math.pi) + log_z - softplus
+    return value, 0.5 * power * (1.0 - 2.0 * math.exp(2.0 * log_z - softplus))

@@ -1,0 +1,85 @@
+"""step(rng, state, level) -> state, info: what a target offers to samplers, and what a transition kernel is.
+
+A *level* names a rung of a ladder of targets. The target's `exact_level` is the posterior itself; other levels are flatter
+(a temperature, a noise floor: the target decides), and exchanges between rungs use `log_target` alone. A kernel's state is a
+plain tree (dict of arrays and numbers) that holds positions and adaptation but no caches, so that a run can stop after any
+step, be written down, and go on bit for bit.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+State = dict[str, Any]
+Info = dict[str, float]
+
+
+class Target(Protocol):
+    """A log density on R^d with a prior to start from."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+
+    @property
+    def exact_level(self) -> float:
+        """The level at which the target is the posterior."""
+
+    def log_target(self, position: Array, level: float) -> float:
+        """Log density, -inf where it cannot be evaluated."""
+
+    def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
+        """Log density and its gradient."""
+
+    def log_prior(self, position: Array) -> float:
+        """Log prior density."""
+
+    def sample_prior(self, rng: np.random.Generator) -> Array:
+        """One draw from the prior."""
+
+
+class Kernel(Protocol):
+    """A transition that leaves the target at a level invariant once its warm-up is over."""
+
+    @property
+    def rendezvous(self) -> Sequence[int]:
+        """Iterations (of warm-up) after which the chains meet in :meth:`pool`."""
+
+    def init(self, rng: np.random.Generator) -> State:
+        """A starting state."""
+
+    def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
+        """One iteration; `state["position"]` is the draw."""
+
+    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
+        """Let the chains learn from each other's warm-up (positions so far, one array a chain)."""
+
+
+def find_start(rng: np.random.Generator, target: Target, attempts: int = 100) -> Array:
+    """A prior draw at which the target is finite.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    target
+        Where to start.
+    attempts
+        How many prior draws to try.
+
+    Returns
+    -------
+    Array
+        A position.
+    """
+    for _ in range(attempts):
+        position = target.sample_prior(rng)
+        if np.isfinite(target.log_target(position, target.exact_level)):
+            return position
+    raise ArithmeticError(
+        f"the likelihood could not be evaluated at any of {attempts} prior draws: "
+        "check the scale of the data, or standardize them"
+    )

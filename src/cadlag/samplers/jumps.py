@@ -1,0 +1,117 @@
+"""x' ~ q, accepted with probability min{1, π(x') q(x) / (π(x) q(x'))}: NUTS, joined by jumps that know all chains' modes.
+
+During warm-up the chains run NUTS from dispersed starts. They meet at three quarters of the warm-up and at its end: a
+mixture q is fitted to what all of them have visited, and from then on each iteration also proposes jumps drawn from q. A
+chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at the price of
+one likelihood each, so NUTS is needed only now and then, for what q misses. Nothing changes after warm-up: the
+posterior is left invariant exactly, whatever q is.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cadlag.gaussian import NotPositiveDefiniteError
+from cadlag.samplers.contract import Array, Info, State, Target
+from cadlag.samplers.mixture import Mixture, fit_mixture
+from cadlag.samplers.nuts import Nuts
+
+_MOST_JUMPS, _LONGEST_PERIOD = 12, 10
+
+
+class NutsWithJumps:
+    """NUTS and mixture jumps in one kernel.
+
+    Parameters
+    ----------
+    target
+        The log density.
+    n_warmup
+        Iterations that adapt.
+    options
+        Passed on to :class:`~cadlag.samplers.nuts.Nuts`.
+    """
+
+    def __init__(self, target: Target, n_warmup: int, **options: Any) -> None:
+        self.target, self.n_warmup = target, n_warmup
+        self.nuts = Nuts(target, n_warmup, **options)
+        self._mixture: tuple[State, Mixture] | None = None
+
+    @property
+    def rendezvous(self) -> Sequence[int]:
+        """Where the chains meet: at half, at three quarters and at the end of warm-up."""
+        if self.n_warmup < 40 or self.target.dimension == 0:
+            return ()
+        return (self.n_warmup // 2, (3 * self.n_warmup) // 4, self.n_warmup)
+
+    def init(self, rng: np.random.Generator) -> State:
+        """Start from the prior, with nothing to jump to yet."""
+        return {"position": None, "nuts": self.nuts.init(rng), "mixture": None, "n_jumps": 0, "period": 1,
+                "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
+
+    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
+        """Fit the mixture to the second half of everything seen, and set how often to jump by how often jumps land."""
+        recent = [positions[len(positions) // 2 :] for positions in history]
+        seed = np.random.SeedSequence([states[0]["iteration"], len(states), recent[0].shape[1]])
+        train = np.concatenate([positions[::2] for positions in recent])
+        held_out = np.concatenate([positions[1::2] for positions in recent])
+        try:
+            mixture = fit_mixture(np.random.default_rng(seed), train, held_out).to_state()
+        except (NotPositiveDefiniteError, np.linalg.LinAlgError):
+            return list(states)
+        tried, accepted = sum(s["tried"] for s in states), sum(s["accepted"] for s in states)
+        n_jumps, period = _schedule(accepted / tried) if tried else (2, 1)
+        return [{**s, "mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0}
+                for s in states]  # fmt: skip
+
+    def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
+        """Jumps, then a NUTS trajectory when its turn has come (always while in warm-up)."""
+        iteration = state["iteration"] + 1
+        state = {**state, "iteration": iteration}
+        info: Info = {"jump_accept": 0.0, "n_jumps": 0.0}
+        failures = 0.0
+        if state["mixture"] is not None:
+            state, info, failures = self._jump(rng, state, level)
+        in_warmup = iteration <= self.n_warmup
+        if in_warmup or iteration % state["period"] == 0:
+            inner, nuts_info = self.nuts.step(rng, state["nuts"], level)
+            state["nuts"] = inner
+            info = {**nuts_info, **info, "n_failures": nuts_info["n_failures"] + failures}
+        else:
+            value = self.nuts.evaluate_value(state["nuts"]["position"], level)
+            info = {"log_target": value, "accept": math.nan, "n_gradients": 0.0, "diverging": 0.0,
+                    "step_size": state["nuts"]["step_size"], **info, "n_failures": failures}  # fmt: skip
+        state["position"] = state["nuts"]["position"]
+        return state, info
+
+    def _jump(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info, float]:
+        mixture = self._read(state["mixture"])
+        n, position = state["n_jumps"], state["nuts"]["position"]
+        proposals = mixture.sample(rng, n)
+        log_q = mixture.log_density(np.vstack([position[None], proposals]))
+        uniforms = np.log(1.0 - rng.random(n))
+        value, here, accepted, failures = self.nuts.evaluate_value(position, level), log_q[0], 0, 0.0
+        for proposal, log_q_proposal, log_uniform in zip(proposals, log_q[1:], uniforms):
+            proposed = self.target.log_target(proposal, level)
+            failures += proposed == -math.inf
+            if log_uniform < (proposed - value) + (here - log_q_proposal):
+                position, value, here, accepted = proposal, proposed, log_q_proposal, accepted + 1
+        if accepted:
+            self.nuts.remember_value(position, level, value)
+        tried = {"tried": state["tried"] + n, "accepted": state["accepted"] + accepted}
+        state = {**state, **tried, "nuts": {**state["nuts"], "position": position}}
+        return state, {"jump_accept": accepted / n, "n_jumps": float(n)}, failures
+
+    def _read(self, state: State) -> Mixture:
+        if self._mixture is None or self._mixture[0] is not state:
+            self._mixture = (state, Mixture.from_state(state))
+        return self._mixture[1]
+
+
+def _schedule(rate: float) -> tuple[int, int]:
+    """Jumps an iteration, and iterations a NUTS trajectory, for a given acceptance rate of jumps."""
+    n_jumps = int(min(max(math.ceil(1.5 / max(rate, 1e-3)), 2), _MOST_JUMPS))
+    period = _LONGEST_PERIOD if rate > 0.15 else 4 if rate > 0.05 else 1
+    return (n_jumps, period) if rate > 0.01 else (2, 1)
