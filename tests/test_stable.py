@@ -344,3 +344,23 @@ def test_bad_alpha(alpha):
         positive_stable(alpha)
     with pytest.raises(ValueError, match=r"alpha must lie in \(0, 2\], got"):
         PositiveStable(alpha)
+
+
+@pytest.mark.parametrize("alpha", (1e-7, 2 - 1e-7))
+def test_alpha_too_close_to_an_end_has_draws_but_no_table(alpha):
+    law = PositiveStable(alpha)
+    assert np.isfinite(law.sample_log(np.random.default_rng(0), 1000)).all()
+    with pytest.raises(ValueError, match="for the density to be resolved"):
+        law.log_density(0.0)
+    with pytest.raises(ValueError, match="for the density to be resolved"):
+        law.cdf(0.0)
+
+
+@pytest.mark.parametrize("alpha", (1e-6, 2 - 1e-6))
+def test_tables_hold_at_the_ends_of_their_range(alpha):
+    law = PositiveStable(alpha)
+    assert stats.kstest(law.sample_log(np.random.default_rng(10), 100_000), law.cdf).pvalue > 0.001
+    x = law.quantile(np.array([1e-10, 0.01, 0.5, 0.99]))
+    step = 1e-4 * (2 - alpha) / alpha
+    mass = (law.cdf(x + step) - law.cdf(x - step)) / (2 * step)
+    np.testing.assert_allclose(np.exp(law.log_density(x)), mass, rtol=1e-5)

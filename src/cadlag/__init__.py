@@ -1,1 +1,23 @@
 """Bayesian regression on functions that jump."""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "StableKernelRegressor": "cadlag.estimators",
+    "Predictive": "cadlag.predictive",
+    "load": "cadlag.methods",
+}
+
+__all__ = ["Predictive", "StableKernelRegressor", "load"]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'cadlag' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -62,17 +62,18 @@ def observe(y: Array, log_signal: Array, log_noise: Array | float) -> Observed:
     Observed
         Weights, scaled observations and log total variances.
     """
-    return Observed(*_split(y, log_signal, np.broadcast_to(np.asarray(log_noise, dtype=float), y.shape)))
+    each = log_noise if isinstance(log_noise, np.ndarray) else np.full(1, log_noise)
+    return Observed(*_split(y, log_signal, each))
 
 
 @njit(cache=True, nogil=True)
 def _split(y: Array, log_signal: Array, log_noise: Array) -> tuple[Array, Array, Array]:
-    n = len(y)
+    n, stride = len(y), 1 if len(log_noise) == len(y) else 0
     weight, scaled, log_total = np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
-        gap = log_noise[k] - log_signal[k]
+        noise = log_noise[k * stride]
         # log D = log(e^signal + e^noise), from the larger of the two
-        log_total[k] = max(log_signal[k], log_noise[k]) + math.log1p(math.exp(-abs(gap)))
+        log_total[k] = max(log_signal[k], noise) + math.log1p(math.exp(-abs(noise - log_signal[k])))
         weight[k] = math.exp(0.5 * (log_signal[k] - log_total[k]))
         scaled[k] = y[k] * math.exp(-0.5 * log_total[k])
     return weight, scaled, log_total
@@ -129,13 +130,17 @@ def log_marginal(correlation: Array, data: Observed) -> float:
         Log density of the observations.
     """
     factor = factorise(correlation)
-    return _value(factor, data, blas.dtrsv(factor, data.scaled, lower=0, trans=1))
+    return _value(factor, data.log_total, blas.dtrsv(factor, data.scaled, lower=0, trans=1))
 
 
-def _value(factor: Array, data: Observed, z: Array) -> float:
+@njit(cache=True, nogil=True)
+def _value(factor: Array, log_total: Array, z: Array) -> float:
     """ℓ from z = U⁻ᵀỹ: the same operations with and without gradient, so that both give the same bits."""
-    log_det = 0.5 * float(data.log_total.sum()) + float(np.log(np.diagonal(factor)).sum())
-    return -log_det - 0.5 * float(z @ z) - 0.5 * len(factor) * LOG_2PI
+    log_det, square = 0.0, 0.0
+    for k in range(len(z)):
+        log_det += 0.5 * log_total[k] + math.log(factor[k, k])
+        square += z[k] * z[k]
+    return -log_det - 0.5 * square - 0.5 * len(z) * LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -161,11 +166,17 @@ class MarginalGradient:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _subtract_from_outer(beta: Array, inverse: Array) -> None:
-    for k in range(len(beta)):
+def _differentiate(beta: Array, scaled: Array, weight: Array, inverse: Array) -> tuple[Array, Array]:
+    """P⁻¹ <- ββᵀ - P⁻¹ below the diagonal; derivatives by log process and log noise variance."""
+    n = len(beta)
+    by_signal, by_noise = np.empty(n), np.empty(n)
+    for k in range(n):
         row, b = inverse[k], beta[k]
+        by_noise[k] = 0.5 * (1.0 - weight[k] * weight[k]) * (b * b - row[k])
+        by_signal[k] = 0.5 * (b * scaled[k] - 1.0) - by_noise[k]
         for h in range(k):
             row[h] = b * beta[h] - row[h]
+    return by_signal, by_noise
 
 
 def log_marginal_gradient(correlation: Array, data: Observed) -> MarginalGradient:
@@ -185,13 +196,11 @@ def log_marginal_gradient(correlation: Array, data: Observed) -> MarginalGradien
     """
     factor = factorise(correlation)
     z = blas.dtrsv(factor, data.scaled, lower=0, trans=1)
-    value = _value(factor, data, z)
+    value = _value(factor, data.log_total, z)
     beta = blas.dtrsv(factor, z, lower=0)
-    fit = beta * data.scaled
-    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    by_noise = 0.5 * (1.0 - data.weight**2) * (beta**2 - np.diagonal(inverse))
-    _subtract_from_outer(beta, correlation)
-    return MarginalGradient(value, correlation, 0.5 * (fit - 1.0) - by_noise, by_noise)
+    lapack.dpotri(factor, lower=0, overwrite_c=1)
+    by_signal, by_noise = _differentiate(beta, data.scaled, data.weight, correlation)
+    return MarginalGradient(value, correlation, by_signal, by_noise)
 
 
 @dataclass(frozen=True)

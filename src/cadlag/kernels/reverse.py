@@ -86,6 +86,28 @@ def _reverse_smooth(
 
 
 @njit(**SUMS)
+def _reverse_all(
+    order: int, unit: Array, b: Array, g: Array, weight: Array, adjoint: Array, carried: Array, total: Array,
+    by_scale: Array,
+) -> None:  # fmt: skip
+    """The pairs first, then the diagonals from the last layer down."""
+    p, n = unit.shape
+    depth = b.shape[0]
+    q_sum, e_sum = np.zeros((depth + 1, n)), np.zeros((depth + 1, n))
+    _reverse_smooth(order, unit, b, g, weight, adjoint, total, q_sum, e_sum)
+    u_adjoint = carried.copy()
+    for layer in range(depth - 1, -1, -1):
+        for k in range(n):
+            b_k, g_k = b[layer, k], g[layer, k]
+            pulled = 0.5 * (b_k * b_k * q_sum[layer + 1, k] - b_k * e_sum[layer + 1, k])
+            u_adjoint[k] = pulled + order * g_k * g_k * u_adjoint[k]
+            by_scale[layer] += u_adjoint[k]
+    for j in range(1, p):
+        for k in range(n):
+            total[j - 1] += unit[j, k] * unit[j, k] * (order * u_adjoint[k] - 0.5 * q_sum[0, k])
+
+
+@njit(**SUMS)
 def _pull_angles(g2: float, before: Array, here: Array, row: Array, stop: int) -> float:
     """d log θ' = q/(θ' sin θ') d log q with q = g² θ/π."""
     pulled = 0.0
@@ -162,21 +184,11 @@ def reverse(points: Layers, weight: Array, adjoint: Array, log_variance_adjoint:
         Gradients of lengths p and K-1.
     """
     p, depth = points.unit.shape[0] - 1, points.b.shape[0]
-    total, by_scale = np.zeros(p), np.zeros(depth)
+    total = np.zeros(p)
     if points.order == 0:
         log_q = np.zeros(depth + 1)
         _reverse_step(points.unit, points.raw, points.inverse_norm, points.g, weight, adjoint, total, log_q)
         return total, log_q[1:] * (points.b[:, 0] ** 2 if depth else 1.0)
-    q_sum, e_sum = np.zeros((depth + 1, points.unit.shape[1])), np.zeros((depth + 1, points.unit.shape[1]))
-    _reverse_smooth(points.order, points.unit, points.b, points.g, weight, adjoint, total, q_sum, e_sum)
-    carried = log_variance_adjoint
-    for layer in range(depth - 1, -1, -1):
-        b = points.b[layer]
-        # c̄ (∂cos θ/∂u_k) sums to (b² Q - b E)/2, and log Σ' adds δ g².
-        u_adjoint = (
-            0.5 * (b * b * q_sum[layer + 1] - b * e_sum[layer + 1]) + points.order * points.g[layer] ** 2 * carried
-        )
-        by_scale[layer] = u_adjoint.sum()
-        carried = u_adjoint
-    squares = points.unit[1:] ** 2
-    return total + squares @ (points.order * carried - 0.5 * q_sum[0]), by_scale
+    by_scale = np.zeros(depth)
+    _reverse_all(points.order, points.unit, points.b, points.g, weight, adjoint, log_variance_adjoint, total, by_scale)
+    return total, by_scale

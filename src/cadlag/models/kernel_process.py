@@ -145,14 +145,26 @@ class KernelProcess:
             Every scale, the fixed ones included.
         """
         p = self.n_inputs
-        log_s = np.clip(position[:p], -_LOG_CAP, _LOG_CAP) if self.n_scales else np.zeros(p)
         log_c = np.zeros(self.depth + 1)
-        if self.n_scales and self.random_layers:
-            start = self.random_layers[0] - 1
-            log_c[start : start + len(self.random_layers)] = position[p : self.n_scales]
-        shift = log_c[0] - (math.log(p) if self.preset == "published_code" else 0.0)
+        if self.n_scales:
+            log_c[self._layer_slice] = position[p : self.n_scales]
+            log_weights = position[:p] + (log_c[0] - self._log_divisor)
+            np.minimum(log_weights, _LOG_CAP, out=log_weights)
+        else:
+            log_weights = np.full(p, -self._log_divisor)
         known = self._known_log_noise
-        return Scales(log_s + shift, log_c[1:-1], float(log_c[-1]), position[-1] if known is None else known)
+        return Scales(log_weights, log_c[1:-1], log_c[-1], position[-1] if known is None else known)
+
+    @cached_property
+    def _layer_slice(self) -> slice:
+        """Where the random c's stand among c_1..c_{K+1}."""
+        first = self.random_layers[0] - 1 if self.random_layers else 0
+        return slice(first, first + len(self.random_layers))
+
+    @cached_property
+    def _log_divisor(self) -> float:
+        """log d₁."""
+        return math.log(self.n_inputs) if self.preset == "published_code" else 0.0
 
     def named(self, positions: Array) -> dict[str, Array]:
         """Draws by name, on their natural scale.
@@ -301,9 +313,10 @@ class KernelProcess:
     def _collect(self, by_weight: Array, by_inner: Array, marginal: gaussian.MarginalGradient) -> Array:
         gradient = np.zeros(self.dimension)
         if self.n_scales:
-            by_layer = np.concatenate(([by_weight.sum()], by_inner, [marginal.log_signal.sum()]))
+            by_layer = np.empty(self.depth + 1)
+            by_layer[0], by_layer[1:-1], by_layer[-1] = by_weight.sum(), by_inner, marginal.log_signal.sum()
             gradient[: self.n_inputs] = by_weight
-            gradient[self.n_inputs : self.n_scales] = by_layer[[k - 1 for k in self.random_layers]]
+            gradient[self.n_inputs : self.n_scales] = by_layer[self._layer_slice]
         if self.noise_variance is None:
             gradient[-1] = marginal.log_noise.sum()
         return gradient
@@ -472,6 +485,24 @@ class Atom:
         new = self.model._layers(self.scales, X)
         cross = kernels.cross_correlations(new, self.points)
         return self.conditioner.moments(cross, new.log_variance + self.scales.log_output)
+
+    def mean(self, X: Array) -> Array:
+        """Mean of the function alone, which needs no solve.
+
+        Parameters
+        ----------
+        X
+            New inputs with intercept, (m, p).
+
+        Returns
+        -------
+        Array
+            (m,).
+        """
+        new = self.model._layers(self.scales, X)
+        cross = kernels.cross_correlations(new, self.points)
+        weighted = cross @ (self.conditioner.weight * self.conditioner.beta)
+        return weighted * np.exp(0.5 * (new.log_variance + self.scales.log_output))
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean and covariance of the function.

@@ -140,7 +140,7 @@ def advance(model: Any, plan: Plan, chain: State, n: int) -> Block:
 
 
 class Store:
-    """Keeps the blocks of a run in memory; :class:`~cadlag.posterior.Checkpoint` also writes them down."""
+    """Keeps the blocks of a run in memory; :class:`~cadlag.samplers.checkpoint.Checkpoint` also writes them down."""
 
     def __init__(self, n_chains: int) -> None:
         self.blocks: list[list[Block]] = [[] for _ in range(n_chains)]

@@ -1,0 +1,271 @@
+"""p(y* | x*) = T⁻¹ Σ_t N(μ_t(x*), v_t(x*)): everything a regressor whose posterior is a set of atoms can be asked.
+
+A method supplies `_moments(X, kind)` (means and variances of each atom at standardised inputs) and `_joint_atoms(X)`; prediction,
+quantiles, intervals, densities, joint draws and their units are the same for all of them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cadlag.estimators.scaling import Scaling, refuse_huge, require_memory
+from cadlag.gaussian import sample_normal
+from cadlag.predictive import Predictive
+
+Array = NDArray[np.float64]
+
+KINDS = ("observation", "function")
+_CHUNK_BYTES = 2**28
+
+
+class AtomRegressor(RegressorMixin, BaseEstimator):
+    """Base of all regressors: predictions from a finite mixture of normal laws."""
+
+    _method: ClassVar[str]
+    max_memory: float | None
+    point: str
+    standardize: bool
+
+    # What a method supplies ------------------------------------------------------------------------------------------
+
+    def _n_atoms(self) -> int:
+        raise NotImplementedError
+
+    def _moments(self, X: Array) -> tuple[Array, Array, Array]:
+        """Means and variances of the function, (T, m), and noise variances, (T,), in standard units."""
+        raise NotImplementedError
+
+    def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
+        """Mean, covariance and noise variance for each of the given atoms, in standard units."""
+        raise NotImplementedError
+
+    # Input -----------------------------------------------------------------------------------------------------------
+
+    def _take_training_data(self, X: Any, y: Any) -> tuple[Array, Array]:
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=1)
+        y = np.asarray(y, dtype=np.float64)
+        refuse_huge("X", X)
+        refuse_huge("y", y)
+        self.input_scaling_ = Scaling.learn(X, self.standardize)
+        self.response_scaling_ = Scaling.learn(y, self.standardize)
+        return self.input_scaling_.apply(X), self.response_scaling_.apply(y)
+
+    def _take_new_inputs(self, X: Any) -> Array:
+        check_is_fitted(self, "input_scaling_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        refuse_huge("X", X)
+        return self.input_scaling_.apply(X)
+
+    # Prediction ------------------------------------------------------------------------------------------------------
+
+    def _chunks(self, X: Array) -> Iterator[Array]:
+        """Rows in pieces, so that the means and variances of all atoms fit in a bounded space."""
+        size = max(1, int(_CHUNK_BYTES / (16 * max(self._n_atoms(), 1))))
+        for start in range(0, len(X), size):
+            yield X[start : start + size]
+
+    def _predictive(self, X: Array, kind: str) -> Predictive:
+        means, variances, noise = self._moments(X)
+        variances = variances + noise[:, None] if kind == "observation" else variances
+        scale = float(self.response_scaling_.scale)
+        return Predictive(means, variances).affine(float(self.response_scaling_.centre), scale)
+
+    def _predictives(self, X: Any, kind: str) -> Iterator[Predictive]:
+        _check_kind(kind)
+        for chunk in self._chunks(self._take_new_inputs(X)):
+            yield self._predictive(chunk, kind)
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, kind: str = "observation") -> Any:
+        """Point prediction, with its uncertainty if asked.
+
+        Parameters
+        ----------
+        X
+            New inputs, (m, n_features).
+        return_std
+            Also return the standard deviation.
+        return_cov
+            Also return the joint covariance, (m, m).
+        kind
+            "observation" for new responses, "function" for the function without noise.
+
+        Returns
+        -------
+        Any
+            Predictions (m,), or a pair.
+        """
+        if self.point not in ("median", "mean"):
+            raise ValueError(f'point must be "median" or "mean", got {self.point!r}')
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov cannot both be asked: the covariance holds the variances")
+        parts = [(getattr(law, self.point), law.std) for law in self._predictives(X, kind)]
+        point = np.concatenate([part[0] for part in parts])
+        if return_cov:
+            return point, self._covariance(self._take_new_inputs(X), kind)
+        return (point, np.concatenate([part[1] for part in parts])) if return_std else point
+
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95), kind: str = "observation") -> Array:
+        """Exact quantiles of the predictive mixture.
+
+        Parameters
+        ----------
+        X
+            New inputs.
+        quantiles
+            Probabilities, (q,).
+        kind
+            "observation" or "function".
+
+        Returns
+        -------
+        Array
+            (m, q).
+        """
+        wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
+        return np.concatenate([law.quantile(wanted) for law in self._predictives(X, kind)])
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, kind: str = "observation") -> Array:
+        """Central interval.
+
+        Parameters
+        ----------
+        X
+            New inputs.
+        coverage
+            Its probability.
+        kind
+            "observation" or "function".
+
+        Returns
+        -------
+        Array
+            Lower and upper ends, (m, 2).
+        """
+        return np.concatenate([law.interval(coverage) for law in self._predictives(X, kind)])
+
+    def predict_distribution(self, X: Any, kind: str = "observation") -> Predictive:
+        """The predictive law itself, at each row.
+
+        Parameters
+        ----------
+        X
+            New inputs.
+        kind
+            "observation" or "function".
+
+        Returns
+        -------
+        Predictive
+            A normal mixture at each row.
+        """
+        _check_kind(kind)
+        inputs = self._take_new_inputs(X)
+        require_memory(
+            48.0 * self._n_atoms() * len(inputs), f"The distribution at {len(inputs)} rows",
+            "ask for fewer rows at a time, or for predict_quantiles, which works in pieces", self.max_memory,
+        )  # fmt: skip
+        return Predictive.concatenate([self._predictive(chunk, kind) for chunk in self._chunks(inputs)])
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, kind: str = "observation") -> Array:
+        """Draws from the posterior predictive law, joint across rows.
+
+        Parameters
+        ----------
+        X
+            New inputs.
+        n_samples
+            How many draws.
+        random_state
+            Seed or generator.
+        kind
+            "observation" or "function".
+
+        Returns
+        -------
+        Array
+            (m, n_samples).
+        """
+        _check_kind(kind)
+        inputs = self._take_new_inputs(X)
+        self._require_square(len(inputs))
+        rng = as_generator(random_state)
+        picked, counts = np.unique(rng.integers(self._n_atoms(), size=n_samples), return_counts=True)
+        draws = []
+        for (mean, covariance, noise), count in zip(self._joint(inputs, picked), counts):
+            values = sample_normal(rng, mean, covariance, int(count))
+            if kind == "observation":
+                values = values + np.sqrt(noise) * rng.standard_normal(values.shape)
+            draws.append(values)
+        shuffled = rng.permutation(np.concatenate(draws))
+        return (self.response_scaling_.centre + self.response_scaling_.scale * shuffled).T
+
+    def _covariance(self, X: Array, kind: str) -> Array:
+        """E cov + cov E over the atoms."""
+        self._require_square(len(X))
+        total, outer, mean = np.zeros((len(X), len(X))), np.zeros((len(X), len(X))), np.zeros(len(X))
+        count = self._n_atoms()
+        for mu, covariance, noise in self._joint(X, np.arange(count)):
+            total += covariance
+            if kind == "observation":
+                total[np.diag_indices(len(X))] += noise
+            outer += np.outer(mu, mu)
+            mean += mu
+        mean /= count
+        return (total / count + outer / count - np.outer(mean, mean)) * float(self.response_scaling_.scale) ** 2
+
+    def _require_square(self, m: int) -> None:
+        require_memory(48.0 * m * m, f"A joint law of {m} rows", "ask for fewer rows at a time", self.max_memory)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted once the scaling of the response is known and draws are there."""
+        return hasattr(self, "posterior_")
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise ValueError(f'kind must be "observation" or "function", got {kind!r}')
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A generator from whatever scikit-learn takes as random_state.
+
+    Parameters
+    ----------
+    random_state
+        None, an integer, a SeedSequence, a Generator or a RandomState.
+
+    Returns
+    -------
+    np.random.Generator
+        The generator.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(as_seed(random_state))
+
+
+def as_seed(random_state: Any) -> np.random.SeedSequence:
+    """A seed from whatever scikit-learn takes as random_state.
+
+    Parameters
+    ----------
+    random_state
+        As in :func:`as_generator`.
+
+    Returns
+    -------
+    np.random.SeedSequence
+        The seed; fresh entropy for None.
+    """
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31 - 1)))

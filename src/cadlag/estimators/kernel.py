@@ -1,0 +1,610 @@
+"""y = ψ(x) + ε, ψ the deep α-stable kernel process of Loría & Bhadra (2025): the scikit-learn face."""
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from cadlag.estimators.base import AtomRegressor, as_generator, as_seed
+from cadlag.estimators.scaling import Scaling, require_memory
+from cadlag.gaussian import sample_normal
+from cadlag.kernels import cross_correlations, layers
+from cadlag.models.kernel_process import NOISE_PRIORS, PRESETS, KernelProcess
+from cadlag.posterior import Posterior, Table
+from cadlag.samplers import SAMPLERS
+from cadlag.samplers.chains import Plan, Store, new_chains, run
+from cadlag.samplers.checkpoint import Checkpoint
+from cadlag.samplers.progress import TextProgress
+from cadlag.storage import write_tree
+
+Array = NDArray[np.float64]
+
+_SETTINGS_OF_A_RUN = (
+    "alpha", "depth", "order", "preset", "fit_intercept", "noise_variance", "noise_prior_on", "sampler", "n_warmup",
+    "n_chains", "standardize",
+)  # fmt: skip
+
+
+class StableKernelRegressor(AtomRegressor):
+    """Bayesian regression with the deep α-stable kernel process.
+
+    A priori the function is a deep, infinitely wide network whose weights have infinite variance; given its positive
+    stable scales it is a Gaussian process, and the scales are sampled. See Loría & Bhadra, "Deep Kernel Posterior Learning
+    under Infinite Variance Prior Weights" (ICLR 2025).
+
+    Parameters
+    ----------
+    alpha
+        Stability index in (0, 2]; smaller allows steeper functions, 2 is the Gaussian limit.
+    depth
+        Number of kernel maps, that is of hidden layers.
+    order
+        Order of the activation: 0 step, 1 ReLU, 2 squared ReLU, and so on.
+    preset
+        "theorem", "prop2" or "published_code": which layer scales are random.
+    fit_intercept
+        Whether inputs get a column of ones with a scale of its own.
+    noise_variance
+        None to learn it, or a known value, or one for each training row, in squared units of y.
+    noise_prior_on
+        Whether the half-Cauchy(1) prior is on the "variance" or the "sd" of the noise.
+    sampler
+        "nuts" (NUTS joined by jumps learned from all chains), "plain_nuts", "tempered" (replica exchange), or
+        "independence" (the paper's own).
+    n_draws
+        Draws kept of each chain.
+    n_warmup
+        Iterations before them, which adapt and are dropped.
+    n_chains
+        Number of chains.
+    n_jobs
+        Workers, as in joblib; draws do not depend on it.
+    standardize
+        Whether to standardise inputs and response by the training data.
+    point
+        Point prediction: "median" or "mean".
+    n_atoms
+        At most this many draws, evenly spaced, stand for the posterior in predictions.
+    max_memory
+        Bytes beyond which fit and predict refuse; None for half of the machine's memory.
+    progress
+        Whether to show progress on standard error; or a callable, see :func:`cadlag.samplers.chains.run`.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Draws by name, in the units of y for the noise variance and of standardised inputs for the scales.
+    diagnostics_ : dict
+        Worst R-hat and effective sample sizes, failures, divergences.
+    model_ : KernelProcess
+        The model on standardised data.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cadlag import StableKernelRegressor
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 5.0 * (x[:, 0] > 0)
+    >>> model = StableKernelRegressor(n_draws=200, n_warmup=200, n_chains=2, random_state=0).fit(x, y)
+    >>> model.predict_interval([[0.5]]).shape
+    (1, 2)
+    """
+
+    _method: ClassVar[str] = "kernel"
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        depth: int = 1,
+        order: int = 1,
+        preset: str = "theorem",
+        fit_intercept: bool = True,
+        noise_variance: Any = None,
+        noise_prior_on: str = "variance",
+        sampler: str = "nuts",
+        n_draws: int = 1000,
+        n_warmup: int = 1000,
+        n_chains: int = 4,
+        n_jobs: int | None = None,
+        standardize: bool = True,
+        point: str = "median",
+        n_atoms: int = 1000,
+        max_memory: float | None = None,
+        progress: Any = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.depth = depth
+        self.order = order
+        self.preset = preset
+        self.fit_intercept = fit_intercept
+        self.noise_variance = noise_variance
+        self.noise_prior_on = noise_prior_on
+        self.sampler = sampler
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.point = point
+        self.n_atoms = n_atoms
+        self.max_memory = max_memory
+        self.progress = progress
+        self.random_state = random_state
+
+    # Fitting ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None = None) -> Self:
+        """Sample the posterior.
+
+        Parameters
+        ----------
+        X
+            Inputs, (n, n_features).
+        y
+            Responses, (n,).
+        checkpoint
+            A directory that makes the run durable; fitting again with the same data and settings resumes it.
+
+        Returns
+        -------
+        Self
+            The fitted regressor.
+        """
+        self._check_settings()
+        X, y = self._take_training_data(X, y)
+        workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
+        require_memory(
+            12.0 * len(y) ** 2 * workers, f"An exact fit to {len(y)} rows",
+            "use fewer rows or fewer workers (n_jobs)", self.max_memory,
+        )  # fmt: skip
+        self.model_ = self._make_model(X, y)
+        seed = as_seed(self.random_state)
+        store = self._make_store(checkpoint, seed)
+        entropy = getattr(store, "entropy", seed.entropy)
+        chains = new_chains(np.random.SeedSequence(entropy), self.n_chains)
+        self._run(chains, self.n_warmup + self.n_draws, store, self.n_warmup)
+        return self
+
+    def extend(self, n_draws: int = 1000) -> Self:
+        """More draws, continuing the chains bit for bit.
+
+        Parameters
+        ----------
+        n_draws
+            Draws to add to each chain.
+
+        Returns
+        -------
+        Self
+            The same regressor with more draws.
+        """
+        check_is_fitted(self)
+        if not (isinstance(n_draws, int | np.integer) and n_draws >= 1):
+            raise ValueError(f"n_draws must be an integer of at least 1, got {n_draws!r}")
+        done = self.chains_[0]["done"]
+        store = Store(len(self.chains_))
+        self._run(self.chains_, done + n_draws, store, done, self.posterior_)
+        return self
+
+    def _make_model(self, X: Array, y: Array) -> KernelProcess:
+        return KernelProcess(
+            self._with_intercept(X), y, float(self.alpha), int(self.order), int(self.depth), self.preset,
+            self._known_noise(len(y)), self.noise_prior_on,
+        )  # fmt: skip
+
+    def _known_noise(self, n: int) -> float | Array | None:
+        if self.noise_variance is None:
+            return None
+        known = np.asarray(self.noise_variance, dtype=float) / float(self.response_scaling_.scale) ** 2
+        if known.ndim > 1 or (known.ndim == 1 and len(known) != n):
+            raise ValueError(f"noise_variance must be one number or one for each of the {n} rows, got {known.shape}")
+        return float(known) if known.ndim == 0 else known
+
+    def _make_store(self, checkpoint: str | PathLike[str] | None, seed: np.random.SeedSequence) -> Store:
+        if checkpoint is None:
+            return Store(self.n_chains)
+        entropy = seed.entropy
+        if not isinstance(entropy, int):
+            raise ValueError("a checkpoint needs random_state to be None or an integer")
+        return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy)
+
+    def _fingerprint(self) -> str:
+        settings = {name: _plain(getattr(self, name)) for name in (*_SETTINGS_OF_A_RUN, "random_state")}
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+        digest.update(self.model_.X.tobytes())
+        digest.update(self.model_.y.tobytes())
+        return digest.hexdigest()
+
+    def _run(self, chains: Any, total: int, store: Store, keep_from: int, before: Posterior | None = None) -> None:
+        plan = Plan(self.sampler, self.n_warmup)
+        progress = TextProgress() if self.progress is True else self.progress or None
+        finished = run(self.model_, plan, chains, total, store, self.n_jobs, progress)
+        end = total if finished else _common_end(store)
+        if end - keep_from < 1:
+            raise KeyboardInterrupt("interrupted before the first draw was kept: there is nothing to return")
+        if not finished:
+            warnings.warn(
+                f"interrupted: {end - keep_from} draws a chain are kept, extend() adds more", UserWarning, stacklevel=3
+            )
+        skip = keep_from - store.blocks[0][0].start
+        positions = np.stack([store.history(c, end - store.blocks[c][0].start)[skip:] for c in range(len(chains))])
+        stats = {name: _stat(store, name, keep_from, end) for name in store.blocks[0][0].stats}
+        if before is not None:
+            positions = np.concatenate([before.positions, positions], axis=1)
+            stats = {name: np.concatenate([before.stats[name], stats[name]], axis=1) for name in stats}
+        self.chains_ = [state for c in range(len(chains)) if (state := store.chain_at(c, end)) is not None]
+        self._set_posterior(positions, stats)
+        complaint = self.posterior_.complaint()
+        if complaint is not None:
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
+
+    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
+        draws = self.model_.named(positions)
+        if "noise_variance" in draws:
+            draws["noise_variance"] = draws["noise_variance"] * float(self.response_scaling_.scale) ** 2
+        labels = {
+            "input_scales": self._input_names(),
+            "layer_scales": [f"c{k}" for k in self.model_.random_layers],
+        }
+        pointwise = partial(_leave_one_out, self.model_, math.log(float(self.response_scaling_.scale)))
+        self.posterior_ = Posterior(positions, stats, draws, labels, pointwise)
+        self.diagnostics_ = self.posterior_.diagnostics()
+
+    def _input_names(self) -> list[str]:
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+        return (["intercept"] if self.fit_intercept else []) + [str(name) for name in names]
+
+    def _with_intercept(self, X: Array) -> Array:
+        return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else np.ascontiguousarray(X)
+
+    def _check_settings(self) -> None:
+        if self.alpha == "sample":
+            raise ValueError('alpha="sample" is reserved for a later version: give a number in (0, 2]')
+        if not (isinstance(self.alpha, int | float | np.number) and 0.0 < self.alpha <= 2.0):
+            raise ValueError(f"alpha must be a number in (0, 2], got {self.alpha!r}")
+        least = {"order": 0, "depth": 1, "n_draws": 1, "n_warmup": 0, "n_chains": 1, "n_atoms": 1}
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < bound:
+                raise ValueError(f"{name} must be an integer of at least {bound}, got {value!r}")
+        choices = {"preset": PRESETS, "noise_prior_on": NOISE_PRIORS, "sampler": tuple(SAMPLERS)}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        if self.noise_variance is not None and not np.all(np.asarray(self.noise_variance, dtype=float) > 0.0):
+            raise ValueError("noise_variance must be positive, or None to learn it")
+
+    # Atoms -----------------------------------------------------------------------------------------------------------
+
+    def _n_atoms(self) -> int:
+        return len(self._atoms())
+
+    def _atoms(self) -> Array:
+        return self.posterior_.atoms(self.n_atoms)
+
+    def _moments(self, X: Array) -> tuple[Array, Array, Array]:
+        inputs, atoms = self._with_intercept(X), self._atoms()
+        jobs = self.n_jobs if len(atoms) * float(len(self.model_.y)) ** 3 > 3e10 else 1
+        pieces = np.array_split(atoms, min(len(atoms), 8)) if jobs not in (None, 1) else [atoms]
+        parts = Parallel(n_jobs=jobs)(delayed(_moments_of)(self.model_, piece, inputs) for piece in pieces)
+        means, variances, noise = zip(*parts)
+        return np.concatenate(means), np.concatenate(variances), np.concatenate(noise)
+
+    def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
+        inputs, positions = self._with_intercept(X), self._atoms()
+        for index in atoms:
+            atom = self.model_.condition(positions[index])
+            mean, covariance = atom.joint(inputs)
+            yield mean, covariance, atom.noise_variance
+
+    # What the paper asks of it ---------------------------------------------------------------------------------------
+
+    def feature_relevance(self, n_atoms: int = 100, n_rows: int = 500, random_state: Any = 0) -> Table:
+        """Share of the function's variance that is lost when an input is permuted, and the input's scale.
+
+        For each draw the share is E[(f(X) - f(X with column j permuted))²] / (2 Var f(X)), f the posterior mean given
+        that draw: the total-effect index of Sobol.
+
+        Parameters
+        ----------
+        n_atoms
+            Draws used.
+        n_rows
+            Training rows used.
+        random_state
+            Seed of the permutations.
+
+        Returns
+        -------
+        Table
+            A row an input: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale.
+        """
+        check_is_fitted(self)
+        rng = as_generator(random_state)
+        X = self.model_.X[rng.permutation(len(self.model_.X))[:n_rows]]
+        first = int(self.fit_intercept)
+        variants = [X] + [_permuted(rng, X, first + j) for j in range(self.n_features_in_)]
+        positions = self.posterior_.atoms(n_atoms)
+        shares = np.array([_lost_shares(self.model_, position, variants) for position in positions])
+        low, middle, high = np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
+        columns = {"input": self._input_names()[first:], "relevance": middle, "q05": low, "q95": high}
+        if "input_scales" in self.posterior_.draws:
+            scales = self.posterior_["input_scales"].reshape(-1, self.model_.n_inputs)[:, first:]
+            columns |= dict(zip(("scale", "scale_q05", "scale_q95"), np.quantile(scales, [0.5, 0.05, 0.95], axis=0)))
+        return Table(columns)
+
+    def sample_kernels(self, layer: int | None = None, X: Any = None, n_draws: int = 100) -> Array:
+        """Posterior draws of the kernel matrix of a layer.
+
+        Parameters
+        ----------
+        layer
+            k of Σ_k, 0 for the input kernel, the last by default.
+        X
+            Inputs; the training inputs by default.
+        n_draws
+            How many, evenly spaced over the posterior.
+
+        Returns
+        -------
+        Array
+            (n_draws, m, m), in standard units.
+        """
+        check_is_fitted(self)
+        layer = self.depth if layer is None else layer
+        if not 0 <= layer <= self.depth:
+            raise ValueError(f"layer must lie between 0 and depth = {self.depth}, got {layer}")
+        inputs = self.model_.X if X is None else self._with_intercept(self._take_new_inputs(X))
+        positions = self.posterior_.atoms(n_draws)
+        require_memory(
+            8.0 * len(positions) * len(inputs) ** 2, f"{len(positions)} kernel matrices", "ask for fewer draws",
+            self.max_memory,
+        )  # fmt: skip
+        return np.stack([_nth(self.model_.covariances(position, inputs), layer) for position in positions])
+
+    def sample_features(
+        self, layer: int = 1, n_features: int = 2, X: Any = None, n_draws: int = 100, scaled: bool = True,
+        random_state: Any = 0,
+    ) -> Array:  # fmt: skip
+        """Posterior draws of hidden features (Proposition 3): N(0, c_ℓ Σ_{ℓ-1}), independent given the scales.
+
+        Parameters
+        ----------
+        layer
+            Hidden layer ℓ in 1..depth. At the output the feature is the function itself: use sample_y.
+        n_features
+            Features a draw.
+        X
+            Inputs; the training inputs by default.
+        n_draws
+            Posterior draws used.
+        scaled
+            False for N(0, Σ_{ℓ-1}), as section 4.2 of the paper writes it.
+        random_state
+            Seed.
+
+        Returns
+        -------
+        Array
+            (n_draws, n_features, m).
+        """
+        if not 1 <= layer <= self.depth:
+            raise ValueError(
+                f"hidden layers run from 1 to depth = {self.depth}, got {layer}; for the output use sample_y"
+            )
+        rng = as_generator(random_state)
+        kernels = self.sample_kernels(layer - 1, X, n_draws)
+        positions = self.posterior_.atoms(n_draws)
+        draws = []
+        for position, kernel in zip(positions, kernels):
+            factor = math.exp(self.model_.log_layer_scale(position, layer)) if scaled else 1.0
+            draws.append(sample_normal(rng, np.zeros(len(kernel)), factor * kernel, n_features))
+        return np.stack(draws)
+
+    def sample_prior(self, X: Any, n_samples: int = 10, random_state: Any = 0, kind: str = "function") -> Array:
+        """Draws of the function from the prior, needing no fit.
+
+        Parameters
+        ----------
+        X
+            Inputs in standard units: they are used as they are.
+        n_samples
+            How many.
+        random_state
+            Seed.
+        kind
+            "function", or "observation" for draws with noise.
+
+        Returns
+        -------
+        Array
+            (m, n_samples).
+        """
+        model = self._prior_model(np.atleast_2d(np.asarray(X, dtype=float)))
+        rng = as_generator(random_state)
+        draws = []
+        for _ in range(n_samples):
+            position = model.sample_prior(rng)
+            *_, last = model.covariances(position)
+            scales = model.scales(position)
+            values = sample_normal(rng, np.zeros(len(last)), math.exp(scales.log_output) * last, 1)[0]
+            noise = np.sqrt(np.exp(scales.log_noise)) if kind == "observation" else 0.0
+            draws.append(values + noise * rng.standard_normal(len(last)))
+        return np.stack(draws, axis=1)
+
+    def conditional_mutual_information(
+        self, X1: Any, X2: Any, n_samples: int = 10_000, random_state: Any = 0
+    ) -> tuple[Array, Array]:
+        """I(ψ(x); ψ(x') | scales) = -½ E log(1 - ρ²) under the prior, for each pair of rows.
+
+        Parameters
+        ----------
+        X1
+            First inputs, (m, n_features), used as they are.
+        X2
+            Second inputs.
+        n_samples
+            Prior draws of the scales.
+        random_state
+            Seed.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Estimates and their Monte-Carlo standard errors, (m,) each.
+        """
+        first, second = (np.atleast_2d(np.asarray(X, dtype=float)) for X in (X1, X2))
+        if first.shape != second.shape:
+            raise ValueError(f"X1 and X2 must have the same shape, got {first.shape} and {second.shape}")
+        model = self._prior_model(np.concatenate([first, second]))
+        rng = as_generator(random_state)
+        n_samples = 1 if model.n_scales == 0 else n_samples
+        values = np.array([_information(model, model.sample_prior(rng)) for _ in range(n_samples)])
+        error = values.std(axis=0, ddof=1) / math.sqrt(n_samples) if n_samples > 1 else np.zeros(len(first))
+        return values.mean(axis=0), error
+
+    def _prior_model(self, X: Array) -> KernelProcess:
+        self._check_settings()
+        known = None if self.noise_variance is None else float(np.mean(self.noise_variance))
+        return KernelProcess(
+            self._with_intercept(X), np.zeros(len(X)), float(self.alpha), int(self.order), int(self.depth), self.preset,
+            known, self.noise_prior_on,
+        )  # fmt: skip
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
+
+        Parameters
+        ----------
+        path
+            Where; the file is complete or absent.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        tree = {
+            "method": self._method,
+            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "data": {"X": self.model_.X, "y": self.model_.y},
+            "feature_names": None if names is None else [str(name) for name in names],
+            "n_features": int(self.n_features_in_),
+            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
+            "response_scaling": {
+                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
+            },
+            "positions": self.posterior_.positions,
+            "stats": self.posterior_.stats,
+            "chains": self.chains_,
+        }  # fmt: skip
+        write_tree(path, tree, "model")
+
+    @classmethod
+    def _from_tree(cls, tree: dict[str, Any]) -> Self:
+        model = cls(**tree["settings"])
+        model._check_settings()
+        model.n_features_in_ = tree["n_features"]
+        if tree["feature_names"] is not None:
+            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
+        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
+        response = tree["response_scaling"]
+        model.response_scaling_ = Scaling(np.float64(response["centre"]), np.float64(response["scale"]))
+        X = tree["data"]["X"][:, 1:] if model.fit_intercept else tree["data"]["X"]
+        model.model_ = model._make_model(X, tree["data"]["y"])
+        model.chains_ = tree["chains"]
+        model._set_posterior(tree["positions"], tree["stats"])
+        return model
+
+
+def _plain(value: Any) -> Any:
+    """A setting as a file can hold it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return np.asarray(value)
+    return value if isinstance(value, str | int | float | bool | np.ndarray | type(None)) else None
+
+
+def _common_end(store: Store) -> int:
+    """The last iteration at which every chain has the end of a block."""
+    ends = [{block.end for block in blocks} for blocks in store.blocks]
+    return max(set.intersection(*ends), default=0)
+
+
+def _stat(store: Store, name: str, start: int, end: int) -> Array:
+    rows = []
+    for blocks in store.blocks:
+        offset = blocks[0].start
+        rows.append(np.concatenate([block.stats[name] for block in blocks])[start - offset : end - offset])
+    return np.stack(rows)
+
+
+def _moments_of(model: KernelProcess, positions: Array, X: Array) -> tuple[Array, Array, Array]:
+    means, variances = np.empty((len(positions), len(X))), np.empty((len(positions), len(X)))
+    noise = np.empty(len(positions))
+    with threadpool_limits(1, user_api="blas"):
+        for t, position in enumerate(positions):
+            atom = model.condition(position)
+            noise[t] = atom.noise_variance
+            for start in range(0, len(X), 4096):
+                rows = slice(start, start + 4096)
+                means[t, rows], variances[t, rows] = atom.moments(X[rows])
+    return means, variances, noise
+
+
+def _leave_one_out(model: KernelProcess, log_scale: float, positions: Array) -> Array:
+    """log p(y_k | y_-k, draw) in the units of y, (chains, draws, n)."""
+    flat = positions.reshape(-1, positions.shape[-1])
+    with threadpool_limits(1, user_api="blas"):
+        values = np.stack([model.leave_one_out(position) for position in flat])
+    return values.reshape(*positions.shape[:2], -1) - log_scale
+
+
+def _permuted(rng: np.random.Generator, X: Array, column: int) -> Array:
+    changed = X.copy()
+    changed[:, column] = rng.permutation(changed[:, column])
+    return changed
+
+
+def _lost_shares(model: KernelProcess, position: Array, variants: list[Array]) -> Array:
+    atom = model.condition(position)
+    plain, *permuted = [atom.mean(X) for X in variants]
+    spread = 2.0 * float(np.var(plain))
+    if spread == 0.0:
+        return np.zeros(len(permuted))
+    return np.array([float(np.mean((plain - other) ** 2)) / spread for other in permuted])
+
+
+def _nth(matrices: Iterator[Array], n: int) -> Array:
+    return next(matrix for k, matrix in enumerate(matrices) if k == n)
+
+
+def _information(model: KernelProcess, position: Array) -> Array:
+    """-½ log(1 - ρ²) between row i and row m + i."""
+    scales = model.scales(position)
+    m = len(model.X) // 2
+    values = np.empty(m)
+    for i in range(m):
+        one, other = (
+            layers(model.X[k : k + 1], scales.log_weights, scales.log_inner, model.order, model.constant)
+            for k in (i, m + i)
+        )
+        rho = float(cross_correlations(one, other)[0, 0])
+        values[i] = -0.5 * math.log(max(1.0 - rho * rho, 1e-16))
+    return values

@@ -1,0 +1,36 @@
+"""The registry of methods: one plain dict, name to estimator."""
+
+from os import PathLike
+from typing import Any
+
+from cadlag.estimators import StableKernelRegressor
+from cadlag.storage import read_tree
+
+METHODS: dict[str, Any] = {
+    "kernel": StableKernelRegressor,
+}
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a fitted regressor that `save` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Any
+        The regressor, ready to predict.
+    """
+    tree = read_tree(path, "model")
+    method = tree.get("method")
+    if method not in METHODS:
+        raise ValueError(
+            f"{path} holds a model of the unknown method {method!r}: a newer version of cadlag may read it"
+        )
+    try:
+        return METHODS[method]._from_tree(tree)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"{path} is not a complete model file: {error}") from error

@@ -1,0 +1,52 @@
+"""Fixtures shared by the tests: numerical differentiation and the recursion written out in plain numpy."""
+
+from collections.abc import Callable
+from math import factorial
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def central_differences() -> Callable:
+    """Gradient by differences of fourth order."""
+
+    def gradient(function, position, step=2e-3):
+        result = np.empty(len(position))
+        for i, unit in enumerate(np.eye(len(position))):
+            near = function(position + step * unit) - function(position - step * unit)
+            far = function(position + 2 * step * unit) - function(position - 2 * step * unit)
+            result[i] = (8 * near - far) / (12 * step)
+        return result
+
+    return gradient
+
+
+def plain_map(M, order):
+    """F_δ(M) of (1.5) from the closed forms J_0..J_3 and arccos, the diagonal set by hand."""
+    sd = np.sqrt(np.diag(M))
+    c = np.clip(M / np.outer(sd, sd), -1.0, 1.0)
+    theta, s = np.arccos(c), np.sqrt(1.0 - c**2)
+    J = [
+        np.pi - theta,
+        s + (np.pi - theta) * c,
+        3 * s * c + (np.pi - theta) * (1 + 2 * c**2),
+        s * (4 + 11 * c**2) + (np.pi - theta) * (9 * c + 6 * c**3),
+    ][order]
+    F = np.outer(sd, sd) ** order * J / np.pi
+    odd = factorial(2 * order) // (2**order * factorial(order))
+    np.fill_diagonal(F, odd * np.diag(M) ** order)
+    return F
+
+
+@pytest.fixture(scope="session")
+def plain_recursion() -> Callable:
+    """Σ_0 .. Σ_K by (1.6) from natural scales: `c` holds c_1 .. c_K."""
+
+    def matrices(X, s, c, order, divisor=1.0, constant=1.0):
+        result = [(X * s) @ X.T / divisor]
+        for scale in c:
+            result.append(constant * plain_map(1.0 + scale * result[-1], order))
+        return result
+
+    return matrices
