@@ -5,8 +5,9 @@ w² is the share of the process in the variance. With `ỹ = D^-½ y`, `P = Uᵀ
 
     ℓ = -½ Σ log D_kk - Σ log U_kk - ½ ỹᵀβ - (n/2) log 2π.
 
-No jitter is ever added: a matrix that cannot be factorised raises :class:`NotPositiveDefiniteError`, and the caller rejects.
-Matrices are C-ordered with their lower triangle in use, which LAPACK sees as the upper triangle of a Fortran matrix.
+No jitter is ever added: a matrix that cannot be factorised raises :class:`NotPositiveDefiniteError`, and the caller
+rejects. Matrices are C-ordered with their lower triangle in use, which LAPACK sees as the upper triangle of a Fortran
+matrix.
 """
 
 import math

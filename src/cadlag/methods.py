@@ -27,9 +27,7 @@ def load(path: str | PathLike[str]) -> Any:
     tree = read_tree(path, "model")
     method = tree.get("method")
     if method not in METHODS:
-        raise ValueError(
-            f"{path} holds a model of the unknown method {method!r}: a newer version of cadlag may read it"
-        )
+        raise ValueError(f"{path} holds a model of the unknown method {method!r}: a newer cadlag may read it")
     try:
         return METHODS[method]._from_tree(tree)
     except (KeyError, TypeError, IndexError, AttributeError) as error:

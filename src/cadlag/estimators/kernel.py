@@ -40,8 +40,8 @@ class StableKernelRegressor(AtomRegressor):
     """Bayesian regression with the deep α-stable kernel process.
 
     A priori the function is a deep, infinitely wide network whose weights have infinite variance; given its positive
-    stable scales it is a Gaussian process, and the scales are sampled. See Loría & Bhadra, "Deep Kernel Posterior Learning
-    under Infinite Variance Prior Weights" (ICLR 2025).
+    stable scales it is a Gaussian process, and the scales are sampled. See Loría & Bhadra, "Deep Kernel Posterior
+    Learning under Infinite Variance Prior Weights" (ICLR 2025).
 
     Parameters
     ----------
@@ -524,7 +524,7 @@ class StableKernelRegressor(AtomRegressor):
             model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
         model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
         response = tree["response_scaling"]
-        model.response_scaling_ = Scaling(np.float64(response["centre"]), np.float64(response["scale"]))
+        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
         X = tree["data"]["X"][:, 1:] if model.fit_intercept else tree["data"]["X"]
         model.model_ = model._make_model(X, tree["data"]["y"])
         model.chains_ = tree["chains"]

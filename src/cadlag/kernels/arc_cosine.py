@@ -1,8 +1,8 @@
 """J_n(θ) = (-1)ⁿ sin^(2n+1)θ (sin⁻¹θ d/dθ)ⁿ [(π-θ)/sin θ], by J_{n+1} = (2n+1) cos θ J_n + n² sin²θ J_{n-1}.
 
-The arc-cosine functions of Cho & Saul (2009), and their normalised form ρ_n = J_n(θ)/J_n(0) as a function of cos θ, which
-is what the deep recursion needs. Inside the loops arccos is a polynomial times a square root, without branches, so that
-they vectorise.
+The arc-cosine functions of Cho & Saul (2009), and their normalised form ρ_n = J_n(θ)/J_n(0) as a function of cos θ,
+which is what the deep recursion needs. Inside the loops arccos is a polynomial times a square root, without branches,
+so that they vectorise.
 """
 
 import math

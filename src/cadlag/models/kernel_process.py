@@ -1,14 +1,14 @@
 """Λ = c_{K+1} Σ_K(X; S, c) + σ²I, y ~ N(0, Λ), all scales positive α/2-stable: the deep α-stable kernel process.
 
-The unknowns are sampled as logarithms, in the order log s_1..log s_p, the random log c's, log σ². Three presets say which
-c's are random (table 1.4 of the specification of Loría & Bhadra, 2025):
+The unknowns are sampled as logarithms, in the order log s_1..log s_p, the random log c's, log σ². Three presets say
+which c's are random (table 1.4 of the specification of Loría & Bhadra, 2025):
 
     theorem          c_2 .. c_{K+1} random, c_1 = 1, d₁ = 1
     prop2            c_2 .. c_K random, c_1 = c_{K+1} = 1, d₁ = 1
     published_code   c_1 .. c_K random, c_{K+1} = 1, d₁ = number of columns
 
-The noise variance is half-Cauchy(1), or the noise standard deviation is, or the variance is known. Level β of the target is
-prior × likelihood^β; 1 is the posterior.
+The noise variance is half-Cauchy(1), or the noise standard deviation is, or the variance is known. Level β of the
+target is prior × likelihood^β; 1 is the posterior.
 """
 
 import math
@@ -405,9 +405,9 @@ class KernelProcess:
         X
             Inputs with intercept; the training inputs by default.
 
-        Returns
-        -------
-        Iterator[Array]
+        Yields
+        ------
+        Array
             Full symmetric matrices.
         """
         scales = self.scales(position)

@@ -1,8 +1,8 @@
 """advance(model, sampler, chain, n) -> chain, block: the only loop over draws, in blocks that are pure and picklable.
 
-A chain between two blocks is a plain tree: random generator, kernel state, iterations done. Every block rebuilds its caches,
-so a run that is interrupted, extended, resumed from a checkpoint, or spread over other workers gives the same bits.
-Chains are seeded by spawning, never by worker; each block uses one BLAS thread.
+A chain between two blocks is a plain tree: random generator, kernel state, iterations done. Every block rebuilds its
+caches, so a run that is interrupted, extended, resumed from a checkpoint, or spread over other workers gives the same
+bits. Chains are seeded by spawning, never by worker; each block uses one BLAS thread.
 """
 
 import time
@@ -231,7 +231,7 @@ def run(
     n_jobs
         Workers, as in joblib.
     progress
-        Called after every round with iterations done by each chain, total, divergences and seconds.
+        Called after every round with iterations done by each chain, total, divergences after warm-up and seconds.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def run(
     kernel = plan.kernel(model)
     ends = sorted({e for e in kernel.rendezvous if e < total} | {total})
     starts = list(chains)
-    clock = _Clock(progress, total)
+    clock = _Clock(progress, total, plan.n_warmup)
     try:
         with Parallel(n_jobs=min(n_jobs or 1, len(starts)) if (n_jobs or 1) > 0 else n_jobs) as parallel:
             for end in ends:
@@ -288,14 +288,19 @@ def _reach(
 class _Clock:
     """Chooses block lengths of about two seconds and reports progress."""
 
-    def __init__(self, progress: ProgressCallback | None, total: int) -> None:
-        self.progress, self.total, self.size = progress, total, _FIRST_BLOCK
+    def __init__(self, progress: ProgressCallback | None, total: int, n_warmup: int) -> None:
+        self.progress, self.total, self.n_warmup, self.size = progress, total, n_warmup, _FIRST_BLOCK
         self.started, self.divergences = time.perf_counter(), 0
 
     def tick(self, blocks: Sequence[Block], reached: Sequence[int]) -> int:
         rate = max(block.seconds / len(block.positions) for block in blocks)
         self.size = int(np.clip(_BLOCK_SECONDS / max(rate, 1e-9), 1, 4 * self.size))
-        self.divergences += int(sum(block.stats["diverging"].sum() for block in blocks if "diverging" in block.stats))
+        self.divergences += sum(_divergences(block, self.n_warmup) for block in blocks)
         if self.progress is not None:
             self.progress(reached, self.total, self.divergences, time.perf_counter() - self.started)
         return self.size
+
+
+def _divergences(block: Block, n_warmup: int) -> int:
+    """Divergent iterations of a block after warm-up; those before are the price of finding a step size."""
+    return int(np.sum(block.stats.get("diverging", np.zeros(0))[max(n_warmup - block.start, 0) :]))

@@ -1,7 +1,7 @@
 """A run on disk: one file a block, each complete or absent, so that a killed run loses at most the blocks in flight.
 
-Directory layout: `run.cadlag` says which data and settings the run belongs to, `chain-CCCC-SSSSSSSSS.cadlag` holds the block
-of chain C that starts at iteration S, with the chain's state after it.
+Directory layout: `run.cadlag` says which data and settings the run belongs to, `chain-CCCC-SSSSSSSSS.cadlag` holds
+the block of chain C that starts at iteration S, with the chain's state after it.
 """
 
 from pathlib import Path

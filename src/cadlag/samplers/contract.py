@@ -1,9 +1,9 @@
 """step(rng, state, level) -> state, info: what a target offers to samplers, and what a transition kernel is.
 
-A *level* names a rung of a ladder of targets. The target's `exact_level` is the posterior itself; other levels are flatter
-(a temperature, a noise floor: the target decides), and exchanges between rungs use `log_target` alone. A kernel's state is a
-plain tree (dict of arrays and numbers) that holds positions and adaptation but no caches, so that a run can stop after any
-step, be written down, and go on bit for bit.
+A *level* names a rung of a ladder of targets. The target's `exact_level` is the posterior itself; other levels are
+flatter (a temperature, a noise floor: the target decides), and exchanges between rungs use `log_target` alone. A
+kernel's state is a plain tree (dict of arrays and numbers) that holds positions and adaptation but no caches, so that
+a run can stop after any step, be written down, and go on bit for bit.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,10 @@
-"""s_j' ~ prior, accepted with probability min{1, p(y | s') / p(y | s)}: Algorithms 1-3 of Loría & Bhadra as their code runs them.
+"""s_j' ~ prior, accepted with probability min{1, p(y | s') / p(y | s)}.
 
-One iteration goes through the input scales one coordinate at a time in order, then the layer scales from the first layer
-up, then the noise variance. The prior is the proposal, so it cancels. Kept for fidelity: its acceptance falls quickly as
-the data grow.
+Algorithms 1-3 of Loría & Bhadra as their code runs them.
+
+One iteration goes through the input scales one coordinate at a time in order, then the layer scales from the first
+layer up, then the noise variance. The prior is the proposal, so it cancels. Kept for fidelity: its acceptance falls
+quickly as the data grow.
 """
 
 import math

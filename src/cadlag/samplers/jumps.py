@@ -1,10 +1,12 @@
-"""x' ~ q, accepted with probability min{1, π(x') q(x) / (π(x) q(x'))}: NUTS, joined by jumps that know all chains' modes.
+"""x' ~ q, accepted with probability min{1, π(x') q(x) / (π(x) q(x'))}.
 
-During warm-up the chains run NUTS from dispersed starts. They meet at three quarters of the warm-up and at its end: a
-mixture q is fitted to what all of them have visited, and from then on each iteration also proposes jumps drawn from q. A
-chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at the price of
-one likelihood each, so NUTS is needed only now and then, for what q misses. Nothing changes after warm-up: the
-posterior is left invariant exactly, whatever q is.
+NUTS, joined by jumps that know all chains' modes.
+
+During warm-up the chains run NUTS from dispersed starts. They meet at half, at three quarters and at the end of the
+warm-up: a mixture q is fitted to what all of them have visited, and from then on each iteration also proposes jumps
+drawn from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly
+independent at the price of one likelihood each, so NUTS is needed only now and then, for what q misses. Nothing
+changes after warm-up: the posterior is left invariant exactly, whatever q is.
 """
 
 import math
@@ -30,7 +32,7 @@ class NutsWithJumps:
         The log density.
     n_warmup
         Iterations that adapt.
-    options
+    **options
         Passed on to :class:`~cadlag.samplers.nuts.Nuts`.
     """
 

@@ -1,8 +1,10 @@
-"""Exchange x_i and x_j with probability min{1, π_i(x_j) π_j(x_i) / (π_i(x_i) π_j(x_j))}: replica exchange over levels.
+"""Exchange x_i and x_j with probability min{1, π_i(x_j) π_j(x_i) / (π_i(x_i) π_j(x_j))}.
 
-A chain carries one replica for each rung of a ladder of levels, the exact target first. Every replica takes a step of its
-own kernel, which adapts to its rung, then neighbours propose to exchange positions. Only `log_target` is used, so a ladder
-may be of temperatures, of noise floors, or of anything a target understands.
+Replica exchange over levels.
+
+A chain carries one replica for each rung of a ladder of levels, the exact target first. Every replica takes a step of
+its own kernel, which adapts to its rung, then neighbours propose to exchange positions. Only `log_target` is used, so
+a ladder may be of temperatures, of noise floors, or of anything a target understands.
 """
 
 import math

@@ -1,0 +1,83 @@
+"""Pictures: every function draws on given axes or makes its own, and returns the axes."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import ArrayLike
+
+INK, BAND, POINTS = "#1f4e79", "#9ec3e6", "#444444"
+
+
+def plot_fit(
+    model: Any,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    grid: ArrayLike | None = None,
+    coverage: float = 0.9,
+    ax: Any = None,
+) -> Any:
+    """Prediction of a model with one input: point, band of new observations, band of the function, data.
+
+    Parameters
+    ----------
+    model
+        A fitted regressor.
+    X
+        Inputs of the data, (n, 1) or (n,).
+    y
+        Responses to show; None for none.
+    grid
+        Where to predict; 400 points over the range of X by default.
+    coverage
+        Probability of the bands.
+    ax
+        Axes to draw on.
+
+    Returns
+    -------
+    Any
+        The axes.
+    """
+    ax = plt.subplots(figsize=(8, 4.5), layout="constrained")[1] if ax is None else ax
+    x = np.asarray(X, dtype=float).reshape(-1)
+    where = np.linspace(x.min(), x.max(), 400) if grid is None else np.asarray(grid, dtype=float).reshape(-1)
+    observation = model.predict_interval(where[:, None], coverage)
+    function = model.predict_interval(where[:, None], coverage, kind="function")
+    percent = f"{100 * coverage:.0f} %"
+    ax.fill_between(where, *observation.T, color=BAND, alpha=0.45, lw=0, label=f"{percent} band of a new observation")
+    ax.fill_between(where, *function.T, color=BAND, lw=0, label=f"{percent} band of the function")
+    ax.plot(where, model.predict(where[:, None]), color=INK, lw=1.8, label="prediction")
+    if y is not None:
+        ax.plot(x, np.asarray(y, dtype=float), ".", color=POINTS, ms=5, label="data")
+    ax.margins(x=0.01)
+    ax.legend(frameon=False, fontsize=9)
+    return ax
+
+
+def plot_trace(posterior: Any, name: str = "log_likelihood", ax: Any = None) -> Any:
+    """Draws of one quantity, a line a chain.
+
+    Parameters
+    ----------
+    posterior
+        The posterior of a fitted regressor.
+    name
+        A scalar that `posterior.summary()` lists.
+    ax
+        Axes to draw on.
+
+    Returns
+    -------
+    Any
+        The axes.
+    """
+    scalars = posterior.scalars()
+    if name not in scalars:
+        raise ValueError(f"{name!r} is not among {', '.join(scalars)}")
+    ax = plt.subplots(figsize=(8, 3), layout="constrained")[1] if ax is None else ax
+    for chain in scalars[name]:
+        ax.plot(chain, lw=0.6, alpha=0.8)
+    ax.set(xlabel="draw", ylabel=name)
+    ax.margins(x=0.0)
+    return ax
