@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
+DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow bench docs clean
+.PHONY: demo test check unit slow bench docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
@@ -15,6 +16,10 @@ $(READY): pyproject.toml
 
 $(BENCH): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test,bench]'
+	@touch $@
+
+$(DOCS): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test,docs]'
 	@touch $@
 
 demo: $(READY)
@@ -37,6 +42,18 @@ slow: $(READY)
 
 bench: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+docs: $(DOCS)
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+ROWS := experiments/kernel_rows.jsonl
+
+experiment: $(READY)
+	$(BIN)/python -m cadlag.experiment run experiments/kernel.toml --rows $(ROWS) --jobs 2
+
+table: $(READY)
+	@$(BIN)/python -m cadlag.experiment table --rows $(ROWS)
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache

@@ -37,7 +37,7 @@ def dense_log_density(y, covariance):
     return -0.5 * (np.linalg.slogdet(2.0 * np.pi * P)[1] + z @ np.linalg.solve(P, z)) - np.log(sd).sum()
 
 
-# The model ---------------------------------------------------------------------------------------------------------------
+# The model -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_invariances_of_the_likelihood(preset, order):
 
 @pytest.mark.parametrize("alpha", [0.8, 1.0, 1.6])
 def test_prior_predictive_characteristic_function(alpha):
-    """Identity 12: E cos(tᵀψ) = E exp{-2^(-α/2) (tᵀΣ_K t)^(α/2)} under `theorem`, c_{K+1} integrated, within 4.5 s.e."""
+    """Identity 12: E cos(tᵀψ) = E exp{-2^(-α/2) (tᵀΣ_K t)^(α/2)} under `theorem`, to 4.5 s.e."""
     X, t = data(4)[0], np.array([0.5, -0.3, 0.2, 0.4])
     model = KernelProcess(X, np.zeros(4), alpha=alpha, depth=2, noise_variance=1.0)
     rng = np.random.default_rng(11)

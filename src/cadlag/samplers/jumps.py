@@ -2,11 +2,11 @@
 
 NUTS, joined by jumps that know all chains' modes.
 
-During warm-up the chains run NUTS from dispersed starts. They meet at half, at three quarters and at the end of the
-warm-up: a mixture q is fitted to what all of them have visited, and from then on each iteration also proposes jumps
-drawn from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly
-independent at the price of one likelihood each, so NUTS is needed only now and then, for what q misses. Nothing
-changes after warm-up: the posterior is left invariant exactly, whatever q is.
+In the first half of the warm-up the chains run NUTS from dispersed starts and adapt it. They meet at every quarter: a
+mixture q is fitted to what all of them have visited lately, and from then on each iteration also proposes jumps drawn
+from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at
+the price of one likelihood each, so from the second half on NUTS runs only now and then, for what q misses (at every
+iteration where jumps rarely land). Nothing changes after warm-up: the posterior is left invariant exactly, whatever q.
 """
 
 import math
@@ -38,15 +38,15 @@ class NutsWithJumps:
 
     def __init__(self, target: Target, n_warmup: int, **options: Any) -> None:
         self.target, self.n_warmup = target, n_warmup
-        self.nuts = Nuts(target, n_warmup, **options)
+        self.nuts = Nuts(target, n_warmup // 2 if self.rendezvous else n_warmup, **options)
         self._mixture: tuple[State, Mixture] | None = None
 
     @property
     def rendezvous(self) -> Sequence[int]:
-        """Where the chains meet: at half, at three quarters and at the end of warm-up."""
-        if self.n_warmup < 40 or self.target.dimension == 0:
+        """Where the chains meet: at each quarter of the warm-up."""
+        if self.n_warmup < 80 or self.target.dimension == 0:
             return ()
-        return (self.n_warmup // 2, (3 * self.n_warmup) // 4, self.n_warmup)
+        return tuple((quarter * self.n_warmup) // 4 for quarter in (1, 2, 3, 4))
 
     def init(self, rng: np.random.Generator) -> State:
         """Start from the prior, with nothing to jump to yet."""
@@ -69,15 +69,14 @@ class NutsWithJumps:
                 for s in states]  # fmt: skip
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
-        """Jumps, then a NUTS trajectory when its turn has come (always while in warm-up)."""
+        """Jumps, then a NUTS trajectory when its turn has come (always while NUTS adapts)."""
         iteration = state["iteration"] + 1
         state = {**state, "iteration": iteration}
         info: Info = {"jump_accept": 0.0, "n_jumps": 0.0}
         failures = 0.0
         if state["mixture"] is not None:
             state, info, failures = self._jump(rng, state, level)
-        in_warmup = iteration <= self.n_warmup
-        if in_warmup or iteration % state["period"] == 0:
+        if iteration <= self.nuts.n_warmup or iteration % state["period"] == 0:
             inner, nuts_info = self.nuts.step(rng, state["nuts"], level)
             state["nuts"] = inner
             info = {**nuts_info, **info, "n_failures": nuts_info["n_failures"] + failures}

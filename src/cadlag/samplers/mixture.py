@@ -9,11 +9,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from cadlag.gaussian import NotPositiveDefiniteError, lower_factor
 from cadlag.samplers.contract import Array, State
 
 _NU = 5.0
+_ENOUGH = 1e-3  # nats a draw: a smaller gain of one step ends the fit
+
+
+@njit(cache=True, nogil=True)
+def _squares(positions: Array, means: Array, inverses: Array) -> Array:
+    """Squared Mahalanobis distances to each component, (m, k)."""
+    (m, d), n_components = positions.shape, len(means)
+    out = np.empty((m, n_components))
+    gap = np.empty(d)
+    for row in range(m):
+        for k in range(n_components):
+            total = 0.0
+            for i in range(d):
+                gap[i] = positions[row, i] - means[k, i]
+                s = 0.0
+                for j in range(i + 1):
+                    s += inverses[k, i, j] * gap[j]
+                total += s * s
+            out[row, k] = total
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _log_sum(logs: Array) -> Array:
+    out = np.empty(len(logs))
+    for row in range(len(logs)):
+        largest = logs[row].max()
+        out[row] = largest + math.log(np.exp(logs[row] - largest).sum())
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _scatter(means: Array, factors: Array, which: NDArray[np.int64], radius: Array, normal: Array) -> Array:
+    out = np.empty_like(normal)
+    for row in range(len(normal)):
+        k = which[row]
+        out[row] = means[k] + radius[row] * (factors[k] @ normal[row])
+    return out
 
 
 @dataclass(frozen=True)
@@ -30,32 +70,30 @@ class Mixture:
         Lower Cholesky factors of the scale matrices, (k, d, d).
     inverses
         Their inverses.
+    offsets
+        Log density of each component at its own mean, its weight included.
     """
 
     log_weights: Array
     means: Array
     factors: Array
     inverses: Array
+    offsets: Array
 
-    def component_log_densities(self, positions: Array) -> Array:
+    def component_log_densities(self, squares: Array) -> Array:
         """Log density of each component, its weight included.
 
         Parameters
         ----------
-        positions
-            (m, d).
+        squares
+            Squared Mahalanobis distances, (m, k).
 
         Returns
         -------
         Array
             (m, k).
         """
-        d = positions.shape[1]
-        whitened = np.einsum("kij,mkj->mki", self.inverses, positions[:, None, :] - self.means)
-        square = np.einsum("mki,mki->mk", whitened, whitened)
-        log_det = np.log(np.einsum("kii->ki", self.inverses)).sum(axis=1)
-        constant = math.lgamma(0.5 * (_NU + d)) - math.lgamma(0.5 * _NU) - 0.5 * d * math.log(math.pi * _NU)
-        return self.log_weights + log_det + constant - 0.5 * (_NU + d) * np.log1p(square / _NU)
+        return self.offsets - 0.5 * (_NU + self.means.shape[1]) * np.log1p(squares / _NU)
 
     def log_density(self, positions: Array) -> Array:
         """Log density.
@@ -70,7 +108,7 @@ class Mixture:
         Array
             (m,).
         """
-        return np.logaddexp.reduce(self.component_log_densities(positions), axis=1)
+        return _log_sum(self.component_log_densities(_squares(positions, self.means, self.inverses)))
 
     def sample(self, rng: np.random.Generator, n: int) -> Array:
         """Independent draws.
@@ -87,10 +125,10 @@ class Mixture:
         Array
             (n, d).
         """
-        which = rng.choice(len(self.log_weights), size=n, p=np.exp(self.log_weights))
+        which = np.searchsorted(np.cumsum(np.exp(self.log_weights)), rng.random(n)).clip(max=len(self.means) - 1)
         normal = rng.standard_normal((n, self.means.shape[1]))
         radius = np.sqrt(_NU / rng.chisquare(_NU, size=n))
-        return self.means[which] + radius[:, None] * np.einsum("nij,nj->ni", self.factors[which], normal)
+        return _scatter(self.means, self.factors, which, radius, normal)
 
     def to_state(self) -> State:
         """As a plain tree.
@@ -120,8 +158,11 @@ class Mixture:
 
     @classmethod
     def _of(cls, log_weights: Array, means: Array, factors: Array) -> "Mixture":
-        inverses = np.stack([np.linalg.solve(f, np.eye(len(f))) for f in factors])
-        return cls(log_weights, means, factors, inverses)
+        d = means.shape[1]
+        inverses = np.stack([np.linalg.solve(f, np.eye(d)) for f in factors])
+        constant = math.lgamma(0.5 * (_NU + d)) - math.lgamma(0.5 * _NU) - 0.5 * d * math.log(math.pi * _NU)
+        offsets = log_weights + np.log(np.einsum("kii->ki", inverses)).sum(axis=1) + constant
+        return cls(log_weights, means, factors, inverses, offsets)
 
 
 def _maximise(positions: Array, shares: Array, scales: Array, floor: Array) -> Mixture:
@@ -159,12 +200,15 @@ def _fit_size(rng: np.random.Generator, positions: Array, k: int, n_steps: int =
     shares /= shares.sum(axis=1, keepdims=True)
     floor = np.diag((spread * k ** (-1.0 / d)) ** 2) * 0.05
     mixture = _maximise(positions, shares, np.ones_like(shares), floor)
+    before = -math.inf
     for _ in range(n_steps):
-        logs = mixture.component_log_densities(positions)
-        shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
-        whitened_k = np.einsum("kij,mkj->mki", mixture.inverses, positions[:, None, :] - mixture.means)
-        scales = (_NU + d) / (_NU + np.einsum("mki,mki->mk", whitened_k, whitened_k))
-        mixture = _maximise(positions, shares, scales, floor)
+        squares = _squares(positions, mixture.means, mixture.inverses)
+        logs = mixture.component_log_densities(squares)
+        totals = _log_sum(logs)
+        if float(totals.mean()) - before < _ENOUGH:
+            break
+        before = float(totals.mean())
+        mixture = _maximise(positions, np.exp(logs - totals[:, None]), (_NU + d) / (_NU + squares), floor)
     return mixture
 
 

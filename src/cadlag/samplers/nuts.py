@@ -131,14 +131,29 @@ def windows(n_warmup: int) -> list[int]:
     list[int]
         Iteration numbers, increasing.
     """
-    first, last, size = int(0.075 * n_warmup), int(0.95 * n_warmup), max(int(0.025 * n_warmup), 10)
+    here, last, size = first_window(n_warmup), int(0.95 * n_warmup), max(int(0.02 * n_warmup), 10)
     ends: list[int] = []
-    here = first
     while here + size <= last:
         here = here + size if here + 3 * size <= last else last
         ends.append(here)
         size *= 2
     return ends
+
+
+def first_window(n_warmup: int) -> int:
+    """Iterations left out of every covariance: the way from the start to where the mass is.
+
+    Parameters
+    ----------
+    n_warmup
+        Length of the warm-up.
+
+    Returns
+    -------
+    int
+        That number.
+    """
+    return int(0.02 * n_warmup)
 
 
 class Nuts:
@@ -326,7 +341,7 @@ class Nuts:
         averaging = _average(state["averaging"], accept, self.target_accept)
         state = {**state, "averaging": averaging, "step_size": averaging["tried"]}
         iteration = state["iteration"]
-        if self._windows and int(0.075 * self.n_warmup) < iteration <= self._windows[-1]:
+        if self._windows and first_window(self.n_warmup) < iteration <= self._windows[-1]:
             state["welford"] = _accumulate(state["welford"], state["position"])
             if iteration in self._windows:
                 state = self._tune_first_step(rng, _renew_metric(state), level)
@@ -363,11 +378,10 @@ def _accumulate(welford: State, position: Array) -> State:
 
 
 def _renew_metric(state: State) -> State:
-    """Covariance of the last window, shrunk towards a small multiple of the identity."""
+    """Covariance of the last window, shrunk a little: a strong shrinkage of correlations costs long trajectories."""
     welford, d = state["welford"], len(state["position"])
     count = welford["count"]
-    share = count / (count + 5.0)
-    covariance = share * welford["scatter"] / max(count - 1, 1) + 1e-3 * (1.0 - share) * np.eye(d)
+    covariance = (count * welford["scatter"] / max(count - 1, 1) + 5e-3 * np.eye(d)) / (count + 5.0)
     factor = lower_factor(covariance)
     empty = {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))}
     return {**state, "factor": factor, "welford": empty}

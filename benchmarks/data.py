@@ -1,0 +1,64 @@
+"""The data of the benchmarks: simulations, UCI tables where they are at hand, noise where nothing else is needed."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from cadlag.datasets import load_uci, simulate
+
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci"
+
+
+class MissingError(Exception):
+    """Something optional is not there; says what."""
+
+
+def uci_directory() -> Path:
+    """Where the UCI tables are: CADLAG_DATA, or shared/data/uci beside the repository."""
+    named = os.environ.get("CADLAG_DATA")
+    directory = Path(named) if named else _BESIDE
+    if not directory.is_dir():
+        raise MissingError("set CADLAG_DATA to the directory that holds the UCI tables")
+    return directory
+
+
+def standardise(values: np.ndarray) -> np.ndarray:
+    """Mean zero and standard deviation one, ddof 1."""
+    return (values - values.mean(axis=0)) / values.std(axis=0, ddof=1)
+
+
+def with_intercept(X: np.ndarray) -> np.ndarray:
+    """A column of ones first."""
+    return np.column_stack([np.ones(len(X)), X])
+
+
+def uci(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Training rows of split 0, standardised, with intercept."""
+    try:
+        data = load_uci(name, 0, uci_directory())
+    except FileNotFoundError as error:
+        raise MissingError(str(error)) from error
+    return with_intercept(standardise(data.X_train)), standardise(data.y_train)
+
+
+def jump(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A replicate of the one-dimensional simulation, raw, with intercept: 40 rows."""
+    data = simulate("1d", seed)
+    return with_intercept(data.X_train), data.y_train
+
+
+def noise(n: int, n_inputs: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal inputs and responses, with intercept."""
+    rng = np.random.default_rng(seed)
+    return with_intercept(rng.standard_normal((n, n_inputs))), rng.standard_normal(n)
+
+
+def energy(n: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """n rows of Energy, standardised, with intercept, or noise of the same shape; and which it is."""
+    try:
+        data = load_uci("energy", 0, uci_directory())
+    except (MissingError, FileNotFoundError):
+        return *noise(n), "random inputs: the Energy table was not found"
+    X, y = np.concatenate([data.X_train, data.X_test])[:n], np.concatenate([data.y_train, data.y_test])[:n]
+    return with_intercept(standardise(X)), standardise(y), "inputs of Energy"

@@ -1,0 +1,111 @@
+"""Import and first fit in fresh processes, against the imports of the dependencies alone.
+
+`import cadlag` must be nearly free; the estimator may cost little more than numpy, scipy, numba, scikit-learn, joblib,
+threadpoolctl and arviz-stats together; no drawing library may come along; and a second process that fits must find
+every compiled loop in the cache that the first one wrote.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.report import Figure, Report, Settings, summarise
+
+IMPORT_TARGET, ESTIMATOR_TARGET = 0.2, 1.3
+_TIMED = """
+import json, sys, time
+started = time.perf_counter()
+{code}
+print(json.dumps([time.perf_counter() - started, "matplotlib" in sys.modules]))
+"""
+_IMPORTS = {
+    "import cadlag": "import cadlag",
+    "from cadlag import StableKernelRegressor": "from cadlag import StableKernelRegressor",
+    "dependencies in one go": (
+        "import numpy, scipy.linalg, numba, sklearn.base, sklearn.utils, sklearn.utils.validation, sklearn.exceptions\n"
+        "import joblib, threadpoolctl, arviz_stats.base"
+    ),
+}
+_FIT = """
+import json, sys, time, warnings
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from cadlag import StableKernelRegressor
+warnings.simplefilter("ignore")
+x = np.linspace(-1.0, 1.0, 12)[:, None]
+started = time.perf_counter()
+model = StableKernelRegressor(depth=2, n_warmup=50, n_draws=20, n_chains=2, random_state=0)
+model.fit(x, 5.0 * (x[:, 0] > 0.0))
+model.predict_interval(x)
+seconds = time.perf_counter() - started
+modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "cadlag"]
+loops = {id(f): f for module in modules for f in vars(module).values() if isinstance(f, Dispatcher)}.values()
+count = lambda which: sum(sum(getattr(f.stats, which).values()) for f in loops)
+missed = sorted(f.__name__ for f in loops if sum(f.stats.cache_misses.values()))
+print(json.dumps([seconds, count("cache_hits"), count("cache_misses"), missed]))
+"""
+
+
+def run(settings: Settings) -> Report:
+    """Measure."""
+    report = Report("startup", header=["in a fresh process", "lower quartile s", "median s", "upper quartile s"])
+    seconds, drawn = _time_imports(settings.choose(7, 3))
+    for name, values in seconds.items():
+        median, quartiles = summarise(values)
+        low, high = quartiles or (median, median)
+        report.rows.append([name, low, median, high])
+    alone, estimator, dependencies = (seconds[name] for name in _IMPORTS)
+    report.figures.append(Figure("import cadlag, seconds", *_spread(alone, "<", IMPORT_TARGET)))
+    ratios = estimator / dependencies
+    report.figures.append(Figure("estimator / its dependencies", *_spread(ratios, "<=", ESTIMATOR_TARGET)))
+    report.figures.append(Figure("drawing libraries imported", float(drawn), "<=", 0.0))
+    _fit_twice(report)
+    return report
+
+
+def _spread(values: np.ndarray, sense: str, target: float) -> tuple:
+    median, quartiles = summarise(values)
+    return median, sense, target, quartiles
+
+
+def _child(code: str, **environment: str) -> list:
+    """The last line that a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+        cwd=Path(__file__).resolve().parents[1],
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"a child process failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _time_imports(n_rounds: int) -> tuple[dict[str, np.ndarray], bool]:
+    """Seconds of each import in turn, a first round not counted; and whether matplotlib came along."""
+    seconds: dict[str, list[float]] = {name: [] for name in _IMPORTS}
+    drawn = False
+    for _ in range(n_rounds + 1):
+        for name, code in _IMPORTS.items():
+            taken, matplotlib = _child(_TIMED.format(code=code))
+            seconds[name].append(taken)
+            drawn |= matplotlib and "cadlag" in name
+    return {name: np.array(values[1:]) for name, values in seconds.items()}, drawn
+
+
+def _fit_twice(report: Report) -> None:
+    """The same fit in two processes that share an empty cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        first, second = (_child(_FIT, NUMBA_CACHE_DIR=cache) for _ in range(2))
+    for label, (seconds, _, _, _) in (("first fit, compiling", first), ("second fit, cached", second)):
+        report.rows.append([label, seconds, seconds, seconds])
+    note = f"{first[2]} in the first, {second[1]} found by the second"
+    missed = f"; compiled again: {', '.join(second[3])}" if second[3] else ""
+    report.figures.append(
+        Figure("loops compiled by the second process", float(second[2]), "<=", 0.0, note=note + missed)
+    )
+    if not first[2] or not second[1]:
+        report.notes.append("the count of compiled loops is not to be trusted: none were seen in the first process")

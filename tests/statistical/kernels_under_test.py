@@ -1,0 +1,86 @@
+"""Single transition kernels with everything that adapts held fixed at arbitrary values, for the joint-law checks."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.models.kernel_process import KernelProcess
+from cadlag.samplers.independence import Independence
+from cadlag.samplers.jumps import NutsWithJumps
+from cadlag.samplers.mixture import Mixture
+from cadlag.samplers.nuts import Nuts
+from cadlag.samplers.tempering import Tempered
+
+Array = NDArray[np.float64]
+N_STEPS = 3  # transitions between two renewals of the data, so that what a kernel remembers is used
+
+
+def small_model(alpha: float = 1.0, preset: str = "theorem", depth: int = 1, n: int = 6, **options: Any) -> KernelProcess:
+    """A few rows with an intercept and two inputs."""
+    rng = np.random.default_rng(7)
+    X = np.column_stack([np.ones(n), rng.uniform(-2.0, 2.0, (n, 2))])
+    return KernelProcess(X, np.zeros(n), alpha=alpha, preset=preset, depth=depth, **options)
+
+
+def fixed_factor(d: int) -> Array:
+    """A metric that fits nothing in particular."""
+    return np.tril(np.full((d, d), 0.2)) + np.diag(np.linspace(1.0, 2.0, d))
+
+
+def fixed_mixture(d: int) -> Mixture:
+    """Two t laws about where the prior is, neither of which fits."""
+    factors = np.stack([1.5 * np.eye(d), 3.0 * np.eye(d) + 0.5 * np.tril(np.ones((d, d)), -1)])
+    return Mixture._of(np.log([0.6, 0.4]), np.stack([np.full(d, -0.3), np.full(d, 1.5)]), factors)
+
+
+def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[str, Any]:
+    """A state past its warm-up."""
+    return {**kernel.start_from(position), "step_size": step_size, "factor": fixed_factor(len(position))}
+
+
+def jump_state(kernel: NutsWithJumps, position: Array, n_jumps: int = 2, period: int = 1) -> dict[str, Any]:
+    """A state past its warm-up with a mixture to jump to."""
+    return {"position": position, "nuts": nuts_state(kernel.nuts, position), "mixture": fixed_mixture(len(position)).to_state(),
+            "n_jumps": n_jumps, "period": period, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
+
+
+def _repeat(rng: np.random.Generator, kernel: Any, state: Any) -> Any:
+    for _ in range(N_STEPS):
+        state, _ = kernel.step(rng, state, 1.0)
+    return state
+
+
+def nuts(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """The no-U-turn transition."""
+    kernel = Nuts(model, 0)
+    return _repeat(rng, kernel, nuts_state(kernel, position))["position"], None
+
+
+def jump(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Jumps alone: the turn of NUTS never comes."""
+    kernel = NutsWithJumps(model, 0)
+    return _repeat(rng, kernel, jump_state(kernel, position, period=10**9))["position"], None
+
+
+def nuts_and_jumps(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Jumps, and NUTS every second time."""
+    kernel = NutsWithJumps(model, 0)
+    return _repeat(rng, kernel, jump_state(kernel, position, period=2))["position"], None
+
+
+def independence(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """One sweep after another."""
+    return _repeat(rng, Independence(model), {"position": position})["position"], None
+
+
+def exchange(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Exchanges between the posterior and the prior; the replica at the prior goes on from round to round."""
+    kernel = Tempered(model, 0, levels=(1.0, 0.0))
+    other = model.sample_prior(rng) if memory is None else memory
+    rungs = [nuts_state(k, x) for k, x in zip(kernel.kernels, (position, other))]
+    state = _repeat(rng, kernel, {"position": position, "rungs": rungs, "iteration": 0})
+    return state["position"], state["rungs"][1]["position"]
+
+
+MOVES = {"nuts": nuts, "jump": jump, "nuts_and_jumps": nuts_and_jumps, "independence": independence, "exchange": exchange}
