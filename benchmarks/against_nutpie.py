@@ -7,20 +7,19 @@ its low-rank metric is shown as well.
 """
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks.chains import N_CHAINS, Rate, Run, compare, coordinates, sample, say, shown, worst
-from benchmarks.data import MissingError, jump, uci
+from benchmarks.data import MissingError, jump, sampled
 from benchmarks.report import Report, Settings
 from cadlag.models.kernel_process import KernelProcess
 from cadlag.samplers.chains import Plan, new_chains
 from cadlag.samplers.contract import find_start
 
 TARGET = 0.8
-DATA: dict[str, tuple[Callable[[int], tuple], int]] = {"1d": (jump, 10), "yacht": (lambda seed: uci("yacht"), 5)}
+N_SEEDS = {"1d": 10, "yacht": 5}
 _OURS = ("plain_nuts", "nuts")
 _THEIRS = ("nutpie", "nutpie low rank")
 _PAIRS = (("plain_nuts", "nutpie"), ("nuts", "nutpie"), ("plain_nuts", "nutpie low rank"))
@@ -37,11 +36,12 @@ def run(settings: Settings) -> Report:
     report = Report("nutpie", notes=["an ESS below 5 is no measurement: see benchmarks/chains.py"])
     report.header = ["data, seed, sampler", "worst ESS", "of", "seconds", "CPU seconds", "ESS/s", "gradients"]
     _sample_theirs(nutpie, KernelProcess(*jump(0)), 0, 20, low_rank=False)  # threads and caches are there
-    for data, (load, n_seeds) in DATA.items():
+    for data, n_seeds in N_SEEDS.items():
         rates: list[dict[str, Rate]] = []
         try:
             for seed in range(settings.n_seeds(n_seeds)):
-                rates.append(_one_seed(nutpie, data, KernelProcess(*load(seed)), seed, length, report))
+                model = KernelProcess(*sampled(data, seed, settings))
+                rates.append(_one_seed(nutpie, data, model, seed, length, report))
         except MissingError as reason:
             report.notes.append(f"{data} skipped: {reason}")
             continue

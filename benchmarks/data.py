@@ -1,10 +1,12 @@
 """The data of the benchmarks: simulations, UCI tables where they are at hand, noise where nothing else is needed."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.report import Settings
 from cadlag.datasets import load_uci, simulate
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci"
@@ -33,10 +35,10 @@ def with_intercept(X: np.ndarray) -> np.ndarray:
     return np.column_stack([np.ones(len(X)), X])
 
 
-def uci(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Training rows of split 0, standardised, with intercept."""
+def yacht(_seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training rows of Yacht, split 0, standardised, with intercept: 277 rows whatever the seed."""
     try:
-        data = load_uci(name, 0, uci_directory())
+        data = load_uci("yacht", 0, uci_directory())
     except FileNotFoundError as error:
         raise MissingError(str(error)) from error
     return with_intercept(standardise(data.X_train)), standardise(data.y_train)
@@ -62,3 +64,14 @@ def energy(n: int) -> tuple[np.ndarray, np.ndarray, str]:
         return *noise(n), "random inputs: the Energy table was not found"
     X, y = np.concatenate([data.X_train, data.X_test])[:n], np.concatenate([data.y_train, data.y_test])[:n]
     return with_intercept(standardise(X)), standardise(y), "inputs of Energy"
+
+
+# Loaders of the sampler benchmarks, called with the seed.
+SAMPLED: dict[str, Callable[[int], tuple[np.ndarray, np.ndarray]]] = {"yacht": yacht, "1d": jump}
+
+
+def sampled(name: str, seed: int, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Data of a sampler benchmark; a rehearsal takes 60 rows at most."""
+    X, y = SAMPLED[name](seed)
+    n = settings.choose(len(y), 60)
+    return X[:n], y[:n]

@@ -6,30 +6,26 @@ counted as as many values as it costs. Preset of the published code, two kernel 
 (standardised) and the one-dimensional simulation (raw), a new replicate of the data for each seed of the latter.
 """
 
-from collections.abc import Callable
-
 from benchmarks.chains import Rate, Run, compare, gradient_cost, identified, sample, say, shown, worst
-from benchmarks.data import MissingError, jump, uci
+from benchmarks.data import MissingError, sampled
 from benchmarks.report import Report, Settings, summarise
 from cadlag.models.kernel_process import KernelProcess
 from cadlag.samplers.chains import Plan
 
 OURS, THEIRS = "nuts", "independence"
 TARGETS = {"yacht": 300.0, "1d": 50.0}
-DATA: dict[str, Callable[[int], tuple]] = {"yacht": lambda seed: uci("yacht"), "1d": jump}
 
 
 def run(settings: Settings) -> Report:
     """Measure."""
-    n_warmup, n_draws = settings.choose((1000, {OURS: 1000, THEIRS: 2000}), (100, {OURS: 100, THEIRS: 200}))
     report = Report("samplers", notes=["an ESS below 5 is no measurement: see benchmarks/chains.py"])
     report.header = ["data, seed, sampler", "worst ESS", "of", "seconds", "warm-up s", "ESS/s", "ESS/s after warm-up",
                      "ESS/1000 values", "values", "gradients", "R-hat of log lik"]  # fmt: skip
-    for data in DATA:
+    for data in TARGETS:
         rates: list[dict[str, list[Rate]]] = []
         try:
             for seed in range(settings.n_seeds(5)):
-                rates.append(_one_seed(data, seed, n_warmup, n_draws, report))
+                rates.append(_one_seed(data, seed, settings, report))
         except MissingError as reason:
             report.notes.append(f"{data} skipped: {reason}")
             continue
@@ -37,9 +33,10 @@ def run(settings: Settings) -> Report:
     return report
 
 
-def _one_seed(data: str, seed: int, n_warmup: int, n_draws: dict[str, int], report: Report) -> dict[str, list[Rate]]:
+def _one_seed(data: str, seed: int, settings: Settings, report: Report) -> dict[str, list[Rate]]:
     """Both samplers, the one first that was last before."""
-    model = KernelProcess(*DATA[data](seed), depth=2, preset="published_code")
+    model = KernelProcess(*sampled(data, seed, settings), depth=2, preset="published_code")
+    n_warmup, n_draws = settings.choose((1000, {OURS: 1000, THEIRS: 2000}), (100, {OURS: 100, THEIRS: 200}))
     runs: dict[str, Run] = {}
     for name in (OURS, THEIRS)[:: 1 if seed % 2 == 0 else -1]:
         runs[name] = sample(model, Plan(name, n_warmup), n_draws[name], seed)

@@ -263,6 +263,8 @@ class Conditioner:
         return mean * sd, (own - half.T @ half) * np.outer(sd, sd)
 
     def _project(self, cross: Array) -> tuple[Array, Array]:
+        if len(self.beta) == 0:  # no data: LAPACK refuses empty matrices
+            return np.zeros(len(cross)), np.zeros((0, len(cross)))
         cross *= self.weight
         mean = cross @ self.beta
         half = blas.dtrsm(1.0, self.factor, cross.T, trans_a=1, lower=0, overwrite_b=1)
@@ -284,6 +286,8 @@ def condition(correlation: Array, data: Observed) -> Conditioner:
     Conditioner
         The conditional process.
     """
+    if len(correlation) == 0:
+        return Conditioner(correlation, data.scaled, data.weight)
     factor = factorise(correlation)
     beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
     return Conditioner(factor, beta, data.weight)

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 EXACT = {"cache": True, "nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
 SUMS = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}, "error_model": "numpy"}
 
+_PI_REST = 1.2246467991473532e-16  # π minus the double nearest to it
+
 # Chebyshev fits on q in [0, 1], in powers of q, with t = arccos(1 - q):
 # (sin t - t cos t) = q^(3/2) H(q) to 5e-17 and t = q^(1/2) T(q) to 1e-16.
 _H = (
@@ -89,7 +91,7 @@ def rho_of(order: int, c: float) -> float:
 
 @njit(**EXACT)
 def arc_cosine_scalar(order: int, theta: float) -> float:
-    c, phi = math.cos(theta), math.pi - theta
+    c, phi = math.cos(theta), (math.pi - theta) + _PI_REST
     if c > -0.3 or order == 0:
         last, value = phi, math.sin(theta) + phi * c
         if order == 0:
@@ -98,13 +100,13 @@ def arc_cosine_scalar(order: int, theta: float) -> float:
             last, value = value, (2 * n + 1) * c * value + n * n * math.sin(theta) ** 2 * last
         return value
     # For c < 0 J is the minimal solution of (1.4): Miller's backward recursion, normalised by J_0 = π - θ.
-    sine2, after, here, wanted = math.sin(phi) ** 2, 0.0, 1e-300, 0.0
+    sine2, after, here, wanted = math.sin(phi) ** 2, 0.0, 1.0, 0.0
     for n in range(order + 120, 0, -1):
         after, here = here, (after - (2 * n + 1) * c * here) / (n * n * sine2)
         if n - 1 == order:
             wanted = here
-        if abs(here) > 1e200:
-            after, here, wanted = after * 1e-200, here * 1e-200, wanted * 1e-200
+        if here > 1e150 or here < 1e-150:
+            after, wanted, here = after / here, wanted / here, 1.0
     return wanted * phi / here
 
 

@@ -31,8 +31,10 @@ class Layers:
         The order δ of the activation.
     unit
         First-layer unit vectors (1, √w∘x)/√A as columns, the bias in the first row: (p+1, n).
-    raw
-        √w∘x as rows, and last the bias, all divided by one common factor: (p+1, n), for differences at δ = 0.
+    inputs
+        The inputs as rows, (p, n), for differences at δ = 0; empty otherwise.
+    roots
+        √w, and last the bias, all divided by one common factor: (p+1,).
     inverse_norm
         1/√A under that common factor.
     b
@@ -45,7 +47,8 @@ class Layers:
 
     order: int
     unit: Array
-    raw: Array
+    inputs: Array
+    roots: Array
     inverse_norm: Array
     b: Array
     g: Array
@@ -60,26 +63,27 @@ def _log_double_factorial(order: int) -> float:
 @njit(**EXACT)
 def _carry(
     X: Array, log_weights: Array, log_scales: Array, order: int, constant: float
-) -> tuple[Array, Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
     n, p = X.shape
     largest = 0.0
     for j in range(p):
         largest = max(largest, 0.5 * log_weights[j])
-    raw, unit = np.empty((p + 1, n)), np.empty((p + 1, n))
-    norm2, inverse_norm = np.full(n, math.exp(-2.0 * largest)), np.empty(n)
+    roots, unit = np.empty(p + 1), np.empty((p + 1, n))
+    roots[p] = math.exp(-largest)
+    norm2, inverse_norm = np.full(n, roots[p] * roots[p]), np.empty(n)
     for j in range(p):
-        scale = math.exp(0.5 * log_weights[j] - largest)
+        roots[j] = math.exp(0.5 * log_weights[j] - largest)
         for k in range(n):
-            raw[j, k] = scale * X[k, j]
-            norm2[k] += raw[j, k] * raw[j, k]
-    raw[p] = math.exp(-largest)
+            unit[j + 1, k] = roots[j] * X[k, j]
+            norm2[k] += unit[j + 1, k] * unit[j + 1, k]
     log_variance = np.empty(n)
     for k in range(n):
         inverse_norm[k] = 1.0 / math.sqrt(norm2[k])
         log_variance[k] = constant + order * (math.log(norm2[k]) + 2.0 * largest)
-    unit[0] = raw[p] * inverse_norm
+    unit[0] = roots[p] * inverse_norm
     for j in range(p):
-        unit[j + 1] = raw[j] * inverse_norm
+        unit[j + 1] *= inverse_norm
+    inputs = X.T.copy() if order == 0 else np.empty((0, 0))
     b, g = np.empty((len(log_scales), n)), np.empty((len(log_scales), n))
     for layer in range(len(log_scales)):
         for k in range(n):
@@ -88,7 +92,7 @@ def _carry(
             b[layer, k] = math.exp(-0.5 * softplus)
             g[layer, k] = math.exp(0.5 * (u - softplus))
             log_variance[k] = constant + order * softplus
-    return unit, raw, inverse_norm, b, g, log_variance
+    return unit, inputs, roots, inverse_norm, b, g, log_variance
 
 
 def layers(X: Array, log_weights: Array, log_scales: Array, order: int, constant: float = 1.0) -> Layers:
@@ -141,15 +145,15 @@ def dot_rows(column: Array, unit: Array, stop: int, out: Array) -> None:
 
 @njit(**EXACT)
 def angle_rows(
-    column: Array, scale: float, raw: Array, inverse_norm: Array, stop: int, out: Array, work: Array
+    column: Array, scale: float, inputs: Array, roots: Array, inverse_norm: Array, stop: int, out: Array, work: Array
 ) -> None:
     """θ of one input with the first `stop` others from differences: N² = β²|d|² + |u|²|d - κu|², sin θ = N/√(AB)."""
-    p = raw.shape[0] - 1
-    bias2 = column[p] * raw[p, 0]
+    p = len(column)
+    bias2 = roots[p] * roots[p]
     dd, ud, ee, cc = work[0], work[1], work[2], work[3]
     uu = 0.0
     for j in range(p):
-        uu += column[j] * column[j]
+        uu += (roots[j] * column[j]) ** 2
     inverse = 1.0 / uu if uu > 0.0 else 0.0
     for h in range(stop):
         dd[h] = 0.0
@@ -157,17 +161,19 @@ def angle_rows(
         ee[h] = 0.0
         cc[h] = bias2
     for j in range(p):
-        u, row = column[j], raw[j]
+        x, row, a = column[j], inputs[j], roots[j]
+        u = a * x
         for h in range(stop):
-            d = row[h] - u
+            d = a * (row[h] - x)
             dd[h] += d * d
             ud[h] += u * d
-            cc[h] += u * row[h]
+            cc[h] += u * (a * row[h])
     if p > 1:
         for j in range(p):
-            u, row = column[j], raw[j]
+            x, row, a = column[j], inputs[j], roots[j]
+            u = a * x
             for h in range(stop):
-                e = (row[h] - u) - (ud[h] * inverse) * u
+                e = a * (row[h] - x) - (ud[h] * inverse) * u
                 ee[h] += e * e
     for h in range(stop):
         r = scale * inverse_norm[h]
@@ -176,6 +182,7 @@ def angle_rows(
         q = min(sine2 / (1.0 + abs(c)), 1.0)
         t = math.sqrt(q) * poly_t(q)
         out[h] = t if c > 0.0 else math.pi - t
+        dd[h] = t  # for the reverse mode: the acute angle, which π - θ would round away
 
 
 @njit(**SUMS)
@@ -196,13 +203,13 @@ def deepen_angles(g2: float, theta: Array, stop: int) -> None:
 
 @njit(**SUMS)
 def _row(
-    order: int, k: int, stop: int, unit_k: Array, raw_k: Array, norm_k: Array, b_k: Array, g_k: Array,
-    unit: Array, raw: Array, norm: Array, b: Array, g: Array, work: Array, rho: Array,
+    order: int, k: int, stop: int, unit_k: Array, inputs_k: Array, norm_k: Array, b_k: Array, g_k: Array,
+    unit: Array, inputs: Array, roots: Array, norm: Array, b: Array, g: Array, work: Array, rho: Array,
 ) -> None:  # fmt: skip
     """Correlations of Σ_K between input k of one set and the first `stop` inputs of another."""
     depth = b.shape[0]
     if order == 0:
-        angle_rows(raw_k[:, k], norm_k[k], raw, norm, stop, rho, work)
+        angle_rows(inputs_k[:, k], norm_k[k], inputs, roots, norm, stop, rho, work)
         for layer in range(depth):
             deepen_angles(g_k[layer, k] * g_k[layer, k], rho, stop)
         for h in range(stop):
@@ -218,13 +225,13 @@ def _row(
 
 @njit(**SUMS)
 def _fill_lower(
-    order: int, unit: Array, raw: Array, norm: Array, b: Array, g: Array, weight: Array, out: Array
+    order: int, unit: Array, inputs: Array, roots: Array, norm: Array, b: Array, g: Array, weight: Array, out: Array
 ) -> None:
     n = unit.shape[1]
     work = np.empty((4, n))
     rho = np.empty(n)
     for k in range(n):
-        _row(order, k, k, unit, raw, norm, b, g, unit, raw, norm, b, g, work, rho)
+        _row(order, k, k, unit, inputs, norm, b, g, unit, inputs, roots, norm, b, g, work, rho)
         row = out[k]
         w = weight[k]
         for h in range(k):
@@ -234,13 +241,13 @@ def _fill_lower(
 
 @njit(**SUMS)
 def _fill_cross(
-    order: int, unit1: Array, raw1: Array, norm1: Array, b1: Array, g1: Array,
-    unit: Array, raw: Array, norm: Array, b: Array, g: Array, out: Array,
+    order: int, unit1: Array, inputs1: Array, norm1: Array, b1: Array, g1: Array,
+    unit: Array, inputs: Array, roots: Array, norm: Array, b: Array, g: Array, out: Array,
 ) -> None:  # fmt: skip
     n = unit.shape[1]
     work = np.empty((4, n))
     for k in range(unit1.shape[1]):
-        _row(order, k, n, unit1, raw1, norm1, b1, g1, unit, raw, norm, b, g, work, out[k])
+        _row(order, k, n, unit1, inputs1, norm1, b1, g1, unit, inputs, roots, norm, b, g, work, out[k])
 
 
 def correlations(points: Layers, weight: Array, out: Array | None = None) -> Array:
@@ -262,7 +269,9 @@ def correlations(points: Layers, weight: Array, out: Array | None = None) -> Arr
     """
     n = points.unit.shape[1]
     out = np.zeros((n, n)) if out is None else out
-    _fill_lower(points.order, points.unit, points.raw, points.inverse_norm, points.b, points.g, weight, out)
+    _fill_lower(
+        points.order, points.unit, points.inputs, points.roots, points.inverse_norm, points.b, points.g, weight, out
+    )
     return out
 
 
@@ -281,10 +290,9 @@ def cross_correlations(rows: Layers, columns: Layers) -> Array:
     Array
         (m, n) correlations.
     """
-    # Both sets must share the common factor of `raw`; it depends on the scales alone.
     out = np.empty((rows.unit.shape[1], columns.unit.shape[1]))
     _fill_cross(
-        rows.order, rows.unit, rows.raw, rows.inverse_norm, rows.b, rows.g,
-        columns.unit, columns.raw, columns.inverse_norm, columns.b, columns.g, out,
+        rows.order, rows.unit, rows.inputs, rows.inverse_norm, rows.b, rows.g,
+        columns.unit, columns.inputs, columns.roots, columns.inverse_norm, columns.b, columns.g, out,
     )  # fmt: skip
     return out

@@ -119,12 +119,13 @@ def _pull_angles(g2: float, before: Array, here: Array, row: Array, stop: int) -
 
 
 @njit(**SUMS)
-def _pull_first_angles(k: int, theta: Array, row: Array, versine: Array) -> None:
-    """row <- adjoint/(2 θ sin θ); versine_k += Σ_h row q, on both sides of each pair."""
+def _pull_first_angles(k: int, theta: Array, acute: Array, row: Array, versine: Array, sign: Array) -> None:
+    """row <- ±adjoint/(2 θ sin θ), - where θ is obtuse; versine_k += Σ_h row (1 - |cos θ|), on both sides."""
     v_k = 0.0
     for h in range(k):
-        sine, half = math.sin(theta[h]), math.sin(0.5 * theta[h])
-        row[h] = row[h] / (2.0 * theta[h] * sine) if sine > 0.0 and theta[h] < math.pi else 0.0
+        sign[h] = 1.0 if theta[h] == acute[h] else -1.0
+        sine, half = math.sin(acute[h]), math.sin(0.5 * acute[h])
+        row[h] = sign[h] * row[h] / (2.0 * theta[h] * sine) if sine > 0.0 else 0.0
         weighted = row[h] * 2.0 * half * half
         versine[h] += weighted
         v_k += weighted
@@ -132,24 +133,37 @@ def _pull_first_angles(k: int, theta: Array, row: Array, versine: Array) -> None
 
 
 @njit(**SUMS)
-def _add_square_differences(k: int, row: Array, unit: Array, total: Array) -> None:
-    for j in range(1, unit.shape[0]):
-        u, column = unit[j, k], unit[j]
+def _add_square_differences(
+    k: int, row: Array, unit: Array, inputs: Array, roots: Array, norm: Array, sign: Array, gap: Array, total: Array
+) -> None:
+    """total_j += Σ_h row (û_kj ∓ û_hj)², û_h turned round where θ is obtuse, from differences of inputs."""
+    p = unit.shape[0] - 1
+    for h in range(k):
+        gap[h] = 0.0
+    for j in range(p):
+        scale, x, others = roots[j], inputs[j, k], inputs[j]
+        for h in range(k):
+            gap[h] += (scale * (others[h] - x)) * (scale * (others[h] + x))
+    for h in range(k):
+        gap[h] *= norm[k] * norm[k] * norm[h] / (norm[k] + norm[h])
+    for j in range(p):
+        scale, x, others, column = roots[j] * norm[k], inputs[j, k], inputs[j], unit[j + 1]
         s = 0.0
         for h in range(k):
-            d = u - column[h]
+            d = sign[h] * column[h] * gap[h] - scale * (sign[h] * others[h] - x)
             s += row[h] * d * d
-        total[j - 1] += s
+        total[j] += s
 
 
 @njit(**SUMS)
 def _reverse_step(
-    unit: Array, raw: Array, norm: Array, g: Array, weight: Array, adjoint: Array, total: Array, log_q: Array
-) -> None:
+    unit: Array, inputs: Array, roots: Array, norm: Array, g: Array, weight: Array, adjoint: Array, total: Array,
+    log_q: Array,
+) -> None:  # fmt: skip
     n, depth = unit.shape[1], g.shape[0]
     work, theta, versine = np.empty((4, n)), np.empty((depth + 1, n)), np.zeros(n)
     for k in range(n):
-        angle_rows(raw[:, k], norm[k], raw, norm, k, theta[0], work)
+        angle_rows(inputs[:, k], norm[k], inputs, roots, norm, k, theta[0], work)
         for layer in range(depth):
             theta[layer + 1, :k] = theta[layer, :k]
             deepen_angles(g[layer, k] * g[layer, k], theta[layer + 1], k)
@@ -158,8 +172,8 @@ def _reverse_step(
             row[h] *= -w * weight[h] * last[h] * (1.0 / math.pi)
         for layer in range(depth, 0, -1):
             log_q[layer] += _pull_angles(g[layer - 1, k] ** 2, theta[layer - 1], theta[layer], row, k)
-        _pull_first_angles(k, theta[0], row, versine)
-        _add_square_differences(k, row, unit, total)
+        _pull_first_angles(k, theta[0], work[0], row, versine, work[1])
+        _add_square_differences(k, row, unit, inputs, roots, norm, work[1], work[2], total)
     for j in range(len(total)):
         total[j] -= np.sum(unit[j + 1] * unit[j + 1] * versine)
 
@@ -187,7 +201,9 @@ def reverse(points: Layers, weight: Array, adjoint: Array, log_variance_adjoint:
     total = np.zeros(p)
     if points.order == 0:
         log_q = np.zeros(depth + 1)
-        _reverse_step(points.unit, points.raw, points.inverse_norm, points.g, weight, adjoint, total, log_q)
+        _reverse_step(
+            points.unit, points.inputs, points.roots, points.inverse_norm, points.g, weight, adjoint, total, log_q
+        )
         return total, log_q[1:] * (points.b[:, 0] ** 2 if depth else 1.0)
     by_scale = np.zeros(depth)
     _reverse_all(points.order, points.unit, points.b, points.g, weight, adjoint, log_variance_adjoint, total, by_scale)

@@ -1,0 +1,183 @@
+"""The same bits whatever the workers, the blocks and the interruptions."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cadlag.models.kernel_process import KernelProcess
+from cadlag.samplers import SAMPLERS, chains
+from cadlag.samplers.chains import Plan, Store, advance, new_chains, run
+
+N_CHAINS, N_WARMUP, TOTAL = 3, 80, 120
+OPTIONS: dict[str, dict[str, Any]] = {"tempered": {"levels": (1.0, 0.3)}}
+
+
+def model(n: int = 8, **options: Any) -> KernelProcess:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([np.ones(n), rng.uniform(-2.0, 2.0, n)])
+    return KernelProcess(X, np.where(X[:, 1] > 0.3, 2.0, 0.0) + 0.3 * rng.standard_normal(n), **options)
+
+
+def plan(sampler: str) -> Plan:
+    return Plan(sampler, N_WARMUP, OPTIONS.get(sampler, {}))
+
+
+def start() -> list[dict[str, Any]]:
+    return new_chains(np.random.SeedSequence(17), N_CHAINS)
+
+
+def straight(sampler: str, total: int = TOTAL, n_jobs: int | None = None, **options: Any) -> Store:
+    store = Store(N_CHAINS)
+    assert run(model(**options), plan(sampler), start(), total, store, n_jobs)
+    return store
+
+
+def assert_same(first: Store, second: Store, total: int = TOTAL) -> None:
+    """Positions, statistics and the chains' states after them, bit for bit."""
+    for c in range(N_CHAINS):
+        assert first.reached(c) == second.reached(c) == total
+        np.testing.assert_array_equal(first.history(c, total), second.history(c, total))
+        for name in first.blocks[c][0].stats:
+            a, b = (np.concatenate([block.stats[name] for block in s.blocks[c]]) for s in (first, second))
+            np.testing.assert_array_equal(a, b, err_msg=name)
+        assert_same_tree(first.blocks[c][-1].chain, second.blocks[c][-1].chain)
+
+
+def assert_same_tree(a: Any, b: Any) -> None:
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_same_tree(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        for x, y in zip(a, b, strict=True):
+            assert_same_tree(x, y)
+    else:
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes every block at most so many iterations long."""
+
+    def shorten(n: int) -> None:
+        monkeypatch.setattr(chains, "_FIRST_BLOCK", n)
+        monkeypatch.setattr(chains, "_BLOCK_SECONDS", 0.0)
+
+    return shorten
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_workers_do_not_matter(sampler: str) -> None:
+    assert_same(straight(sampler), straight(sampler, n_jobs=2))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("options", [{}, {"preset": "published_code", "depth": 2, "alpha": 1.5}, {"order": 0}])
+def test_block_length_does_not_matter(
+    sampler: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, short_blocks: Callable[[int], None]
+) -> None:
+    monkeypatch.setattr(chains, "_FIRST_BLOCK", 10_000)
+    whole = straight(sampler, **options)
+    assert len(whole.blocks[0]) <= 5
+    short_blocks(7)
+    pieces = straight(sampler, **options)
+    assert len(pieces.blocks[0]) > 100
+    assert_same(whole, pieces)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("pause", [1, 40, 60, N_WARMUP, 100])
+def test_a_run_can_be_continued(sampler: str, pause: int) -> None:
+    store = Store(N_CHAINS)
+    assert run(model(), plan(sampler), start(), pause, store)
+    assert [store.reached(c) for c in range(N_CHAINS)] == [pause] * N_CHAINS
+    assert run(model(), plan(sampler), start(), TOTAL, store)
+    assert_same(straight(sampler), store)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_finished_warmup_can_be_left_behind(sampler: str) -> None:
+    """Past the last rendezvous the chains alone are enough, without what they did before."""
+    first, second, whole = Store(N_CHAINS), Store(N_CHAINS), straight(sampler)
+    assert run(model(), plan(sampler), start(), N_WARMUP + 5, first)
+    assert run(model(), plan(sampler), [blocks[-1].chain for blocks in first.blocks], TOTAL, second)
+    for c in range(N_CHAINS):
+        assert second.blocks[c][0].start == N_WARMUP + 5
+        joined = np.concatenate([first.history(c, TOTAL), second.history(c, TOTAL)])
+        np.testing.assert_array_equal(joined, whole.history(c, TOTAL))
+        assert_same_tree(second.blocks[c][-1].chain, whole.blocks[c][-1].chain)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("calls", [0, 1, 5, 11, 12, 20])
+def test_an_interrupted_run_keeps_what_is_finished(
+    sampler: str, calls: int, monkeypatch: pytest.MonkeyPatch, short_blocks: Callable[[int], None]
+) -> None:
+    monkeypatch.setattr(chains, "_FIRST_BLOCK", 8)
+    monkeypatch.setattr(chains, "_BLOCK_SECONDS", 1e-9)
+    short_blocks(8)
+    whole, store, count = straight(sampler), Store(N_CHAINS), 0
+
+    def interrupted(*arguments: Any) -> chains.Block:
+        nonlocal count
+        count += 1
+        if count > calls:
+            raise KeyboardInterrupt
+        return advance(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chains, "advance", interrupted)
+        assert run(model(), plan(sampler), start(), TOTAL, store) is False
+    rounds = calls // N_CHAINS
+    assert [len(blocks) for blocks in store.blocks] == [rounds] * N_CHAINS
+    for c in range(N_CHAINS):
+        if rounds:
+            np.testing.assert_array_equal(store.history(c, TOTAL), whole.history(c, store.reached(c)))
+    assert run(model(), plan(sampler), start(), TOTAL, store)
+    assert_same(whole, store)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_chains_differ_and_do_not_depend_on_their_number(sampler: str) -> None:
+    store = straight(sampler, N_WARMUP // 5)
+    positions = [store.history(c, N_WARMUP // 5) for c in range(N_CHAINS)]
+    assert all(np.any(a != b) for a, b in pairwise(positions))
+    assert len({tuple(p[-1]) for p in positions}) == N_CHAINS
+    more = Store(N_CHAINS + 1)
+    assert run(model(), plan(sampler), new_chains(np.random.SeedSequence(17), N_CHAINS + 1), N_WARMUP // 5, more)
+    for c in range(N_CHAINS):
+        np.testing.assert_array_equal(more.history(c, N_WARMUP // 5), positions[c])
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_blocks_join_without_gaps(sampler: str, short_blocks: Callable[[int], None]) -> None:
+    short_blocks(3)
+    store = straight(sampler, 30)
+    for blocks in store.blocks:
+        assert blocks[0].start == 0
+        assert all(a.end == b.start and a.chain["done"] == a.end for a, b in pairwise(blocks))
+        for block in blocks:
+            assert all(len(values) == len(block.positions) for values in block.stats.values())
+            np.testing.assert_array_equal(block.positions[-1], block.chain["kernel"]["position"])
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_reported_likelihood_is_the_likelihood(sampler: str) -> None:
+    store, target = straight(sampler), model()
+    for blocks in store.blocks:
+        for block in blocks:
+            expected = [target.log_likelihood(x) for x in block.positions]
+            np.testing.assert_allclose(block.stats["log_likelihood"], expected, atol=1e-9)
+
+
+def test_progress_is_told_of_every_round(short_blocks: Callable[[int], None]) -> None:
+    short_blocks(5)
+    calls: list[tuple[list[int], int]] = []
+    store = Store(N_CHAINS)
+    run(model(), plan("independence"), start(), 20, store, progress=lambda reached, total, *_: calls.append((list(reached), total)))
+    assert calls[-1] == ([20] * N_CHAINS, 20)
+    assert all(a[0] <= b[0] for a, b in pairwise(calls))
