@@ -4,7 +4,9 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,23 +49,32 @@ def _machine() -> dict[str, str]:
             "machine": platform.machine(), "cores": str(os.cpu_count()), "load": load}  # fmt: skip
 
 
-def main() -> None:
+def _run(name: str, settings: Settings) -> Report:
+    """One benchmark; a failure is reported and does not stop the others."""
+    started = time.perf_counter()
+    try:
+        report = BENCHMARKS[name](settings)
+    except Exception:
+        report = Report(name, notes=["FAILED", *traceback.format_exc().splitlines()])
+    print(f"\n== {name} ({time.perf_counter() - started:.0f} s)\n\n{report.text()}", flush=True)
+    return report
+
+
+def main() -> int:
     """Run, print, and write down if asked."""
     arguments = _arguments()
     settings = Settings(arguments.seeds, arguments.quick)
-    machine, reports = _machine(), []
+    machine = _machine()
     print(", ".join(f"{key} {value}" for key, value in machine.items()) + (", QUICK" if settings.quick else ""))
     with threadpool_limits(1):
-        for name in arguments.names or BENCHMARKS:
-            started = time.perf_counter()
-            reports.append(BENCHMARKS[name](settings))
-            print(f"\n== {name} ({time.perf_counter() - started:.0f} s)\n\n{reports[-1].text()}", flush=True)
+        reports = [_run(name, settings) for name in arguments.names or BENCHMARKS]
     missed = [f"{report.name}: {f.what}" for report in reports for f in report.figures if f.verdict == "MISSED"]
     print("\n" + ("missed: " + "; ".join(missed) if missed else "no target missed"))
     if arguments.json:
         content = {"machine": machine, "quick": settings.quick, "reports": [report.plain() for report in reports]}
         arguments.json.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return int(any(report.notes[:1] == ["FAILED"] for report in reports))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,12 +8,14 @@ below 5 there is no ratio.
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from arviz_stats.base import array_stats
 
+from benchmarks.data import jump
 from benchmarks.report import Figure, summarise
 from benchmarks.timing import alternate, seconds_of
 from cadlag.models.kernel_process import KernelProcess
@@ -44,33 +46,40 @@ class Counted:
 
 @dataclass
 class Run:
-    """Draws after warm-up (chains, draws, dimension), and what everything took."""
+    """Draws after warm-up (chains, draws, dimension), and what everything took: CPU seconds, and wall clock."""
 
     positions: np.ndarray
     log_likelihood: np.ndarray
     warmup_seconds: float
     draw_seconds: float
+    wall_seconds: float
     n_values: int = 0
     n_gradients: int = 0
     stats: dict[str, float] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
-        """Warm-up included."""
+        """CPU seconds, warm-up included."""
         return self.warmup_seconds + self.draw_seconds
 
 
-def sample(
-    model: KernelProcess, plan: Plan, n_draws: int, seed: int, n_chains: int = N_CHAINS,
-    clock: Callable[[], float] = time.process_time,
-) -> Run:  # fmt: skip
+def prepare(samplers: Sequence[str], **options: Any) -> None:
+    """Run every sampler on a dozen rows, so that nothing is compiled or read from disk on the clock."""
+    X, y = jump(0)
+    model = KernelProcess(X[::4], y[::4], **options)
+    for name in samplers:
+        sample(model, Plan(name, 40), 5, 0, n_chains=2)
+
+
+def sample(model: KernelProcess, plan: Plan, n_draws: int, seed: int, n_chains: int = N_CHAINS) -> Run:
     """Run chains serially, letting them meet where their kernel wants to; meetings are on the clock."""
     target = Counted(model)
     kernel = plan.kernel(target)
     chains = new_chains(np.random.SeedSequence(seed), n_chains)
     total = plan.n_warmup + n_draws
     blocks: list[list] = [[] for _ in chains]
-    started = warm = clock()
+    began = time.perf_counter()
+    started = warm = time.process_time()
     for end in sorted({*kernel.rendezvous, plan.n_warmup, total}):
         for c, chain in enumerate(chains):
             blocks[c].append(advance(target, plan, chain, end - chain["done"]))
@@ -79,13 +88,13 @@ def sample(
             history = [np.concatenate([block.positions for block in own]) for own in blocks]
             pooled = kernel.pool([chain["kernel"] for chain in chains], history)
             chains = [{**chain, "kernel": state} for chain, state in zip(chains, pooled)]
-        warm = clock() if end == plan.n_warmup else warm
-    finished = clock()
+        warm = time.process_time() if end == plan.n_warmup else warm
+    finished, wall = time.process_time(), time.perf_counter() - began
     last = [own[-1] for own in blocks]
     stats = {name: float(np.mean([block.stats[name] for block in last])) for name in ("diverging", "n_gradients")}
     return Run(
         np.stack([block.positions for block in last]), np.stack([block.stats["log_likelihood"] for block in last]),
-        warm - started, finished - warm, target.n_values, target.n_gradients, stats,
+        warm - started, finished - warm, wall, target.n_values, target.n_gradients, stats,
     )  # fmt: skip
 
 

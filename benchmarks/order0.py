@@ -6,7 +6,7 @@ the theorem. The likelihood is smooth in the scales at order 0 too, but steep wh
 
 import numpy as np
 
-from benchmarks.chains import Rate, Run, compare, coordinates, effective, sample, say, shown, worst
+from benchmarks.chains import Rate, Run, compare, coordinates, effective, prepare, sample, say, shown, worst
 from benchmarks.data import jump
 from benchmarks.report import Report, Settings, summarise
 from cadlag.models.kernel_process import KernelProcess
@@ -20,6 +20,7 @@ def run(settings: Settings) -> Report:
     length = settings.choose(1000, 100)
     seeds = range(settings.n_seeds(5))
     runs: dict[str, list[Run]] = {name: [] for name in SAMPLERS}
+    prepare(SAMPLERS, order=0)
     for seed in seeds:
         model = KernelProcess(*jump(seed), order=0)
         for name in SAMPLERS[:: 1 if seed % 2 == 0 else -1]:

@@ -67,7 +67,9 @@ class Report:
         if self.figures:
             header = ["figure", "measured", "quartiles", "target", "verdict", "note"]
             parts.append(table(header, [figure.cells() for figure in self.figures]))
-        return "\n\n".join([*parts, *(f"note: {note}" for note in self.notes)])
+        if self.notes:
+            parts.append("\n".join(f"note: {note}" for note in self.notes))
+        return "\n\n".join(parts)
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""

@@ -6,7 +6,7 @@ counted as as many values as it costs. Preset of the published code, two kernel 
 (standardised) and the one-dimensional simulation (raw), a new replicate of the data for each seed of the latter.
 """
 
-from benchmarks.chains import Rate, Run, compare, gradient_cost, identified, sample, say, shown, worst
+from benchmarks.chains import Rate, Run, compare, gradient_cost, identified, prepare, sample, say, shown, worst
 from benchmarks.data import MissingError, sampled
 from benchmarks.report import Report, Settings, summarise
 from cadlag.models.kernel_process import KernelProcess
@@ -21,6 +21,7 @@ def run(settings: Settings) -> Report:
     report = Report("samplers", notes=["an ESS below 5 is no measurement: see benchmarks/chains.py"])
     report.header = ["data, seed, sampler", "worst ESS", "of", "seconds", "warm-up s", "ESS/s", "ESS/s after warm-up",
                      "ESS/1000 values", "values", "gradients", "R-hat of log lik"]  # fmt: skip
+    prepare((OURS, THEIRS), depth=2, preset="published_code")
     for data in TARGETS:
         rates: list[dict[str, list[Rate]]] = []
         try:

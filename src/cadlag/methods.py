@@ -26,9 +26,9 @@ def load(path: str | PathLike[str]) -> Any:
     """
     tree = read_tree(path, "model")
     method = tree.get("method")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"{path} holds a model of the unknown method {method!r}: a newer cadlag may read it")
     try:
         return METHODS[method]._from_tree(tree)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path} is not a complete model file: {error}") from error

@@ -117,7 +117,7 @@ class Posterior:
         Array
             (T, d).
         """
-        flat = self.positions.reshape(-1, self.positions.shape[2])
+        flat = self.positions.reshape(self.n_chains * self.n_draws, self.positions.shape[2])
         if most is None or len(flat) <= most:
             return flat
         return flat[np.linspace(0, len(flat) - 1, most).round().astype(int)]

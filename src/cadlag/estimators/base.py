@@ -13,13 +13,22 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cadlag.estimators.scaling import Scaling, refuse_huge, require_memory
+from cadlag.estimators.scaling import (
+    LEAST_SPREAD,
+    Scaling,
+    refuse_foreign,
+    refuse_huge,
+    refuse_not_finite,
+    refuse_overflow,
+    require_memory,
+)
 from cadlag.gaussian import sample_normal
 from cadlag.predictive import Predictive
 
 Array = NDArray[np.float64]
 
 KINDS = ("observation", "function")
+POINTS = ("median", "mean")
 _CHUNK_BYTES = 2**28
 
 
@@ -47,38 +56,42 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
     # Input -----------------------------------------------------------------------------------------------------------
 
     def _take_training_data(self, X: Any, y: Any) -> tuple[Array, Array]:
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=1)
+        refuse_foreign("X", X)
+        refuse_foreign("y", y)
+        refuse_not_finite("y", y)
+        # scikit-learn would say that there is a NaN, but not where.
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=1, ensure_all_finite=False)
         y = np.asarray(y, dtype=np.float64)
+        refuse_not_finite("X", X)
         refuse_huge("X", X)
         refuse_huge("y", y)
         self.input_scaling_ = Scaling.learn(X, self.standardize)
         self.response_scaling_ = Scaling.learn(y, self.standardize)
+        if self.response_scaling_.scale < LEAST_SPREAD:
+            raise ValueError(f"y varies by {self.response_scaling_.scale:.3g} only: rescale it to {LEAST_SPREAD:g} or more")
         return self.input_scaling_.apply(X), self.response_scaling_.apply(y)
 
     def _take_new_inputs(self, X: Any) -> Array:
-        check_is_fitted(self, "input_scaling_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        check_is_fitted(self)
+        refuse_foreign("X", X)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        refuse_not_finite("X", X)
         refuse_huge("X", X)
         return self.input_scaling_.apply(X)
 
     # Prediction ------------------------------------------------------------------------------------------------------
 
-    def _chunks(self, X: Array) -> Iterator[Array]:
-        """Rows in pieces, so that the means and variances of all atoms fit in a bounded space."""
+    def _predictives(self, X: Array, kind: str) -> Iterator[Predictive]:
+        """The laws in standard units, in pieces of rows so that the moments of all atoms fit in a bounded space."""
         size = max(1, int(_CHUNK_BYTES / (16 * max(self._n_atoms(), 1))))
         for start in range(0, len(X), size):
-            yield X[start : start + size]
+            with np.errstate(over="ignore", invalid="ignore"):
+                means, variances, noise = self._moments(X[start : start + size])
+            refuse_overflow(means, variances, start)
+            yield Predictive(means, variances + noise[:, None] if kind == "observation" else variances)
 
-    def _predictive(self, X: Array, kind: str) -> Predictive:
-        means, variances, noise = self._moments(X)
-        variances = variances + noise[:, None] if kind == "observation" else variances
-        scale = float(self.response_scaling_.scale)
-        return Predictive(means, variances).affine(float(self.response_scaling_.centre), scale)
-
-    def _predictives(self, X: Any, kind: str) -> Iterator[Predictive]:
-        _check_kind(kind)
-        for chunk in self._chunks(self._take_new_inputs(X)):
-            yield self._predictive(chunk, kind)
+    def _in_units(self, values: Array) -> Array:
+        return float(self.response_scaling_.centre) + float(self.response_scaling_.scale) * values
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, kind: str = "observation") -> Any:
         """Point prediction, with its uncertainty if asked.
@@ -99,15 +112,18 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         Any
             Predictions (m,), or a pair.
         """
-        if self.point not in ("median", "mean"):
+        if self.point not in POINTS:
             raise ValueError(f'point must be "median" or "mean", got {self.point!r}')
+        _check_kind(kind)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov cannot both be asked: the covariance holds the variances")
-        parts = [(getattr(law, self.point), law.std) for law in self._predictives(X, kind)]
-        point = np.concatenate([part[0] for part in parts])
+        inputs = self._take_new_inputs(X)
+        parts = [(getattr(law, self.point), law.std) for law in self._predictives(inputs, kind)]
+        point = self._in_units(np.concatenate([part[0] for part in parts]))
         if return_cov:
-            return point, self._covariance(self._take_new_inputs(X), kind)
-        return (point, np.concatenate([part[1] for part in parts])) if return_std else point
+            return point, self._covariance(inputs, kind)
+        std = float(self.response_scaling_.scale) * np.concatenate([part[1] for part in parts])
+        return (point, std) if return_std else point
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95), kind: str = "observation") -> Array:
         """Exact quantiles of the predictive mixture.
@@ -126,8 +142,12 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         Array
             (m, q).
         """
+        _check_kind(kind)
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=float))
-        return np.concatenate([law.quantile(wanted) for law in self._predictives(X, kind)])
+        if not ((wanted >= 0.0) & (wanted <= 1.0)).all():
+            raise ValueError(f"quantiles must be probabilities in [0, 1], got {quantiles!r}")
+        inputs = self._take_new_inputs(X)
+        return self._in_units(np.concatenate([law.quantile(wanted) for law in self._predictives(inputs, kind)]))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, kind: str = "observation") -> Array:
         """Central interval.
@@ -146,7 +166,9 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         Array
             Lower and upper ends, (m, 2).
         """
-        return np.concatenate([law.interval(coverage) for law in self._predictives(X, kind)])
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
+        return self.predict_quantiles(X, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage], kind)
 
     def predict_distribution(self, X: Any, kind: str = "observation") -> Predictive:
         """The predictive law itself, at each row.
@@ -169,7 +191,8 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
             48.0 * self._n_atoms() * len(inputs), f"The distribution at {len(inputs)} rows",
             "ask for fewer rows at a time, or for predict_quantiles, which works in pieces", self.max_memory,
         )  # fmt: skip
-        return Predictive.concatenate([self._predictive(chunk, kind) for chunk in self._chunks(inputs)])
+        law = Predictive.concatenate(list(self._predictives(inputs, kind)))
+        return law.affine(float(self.response_scaling_.centre), float(self.response_scaling_.scale))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, kind: str = "observation") -> Array:
         """Draws from the posterior predictive law, joint across rows.
@@ -191,6 +214,8 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
             (m, n_samples).
         """
         _check_kind(kind)
+        if not (isinstance(n_samples, int | np.integer) and n_samples >= 1):
+            raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}")
         inputs = self._take_new_inputs(X)
         self._require_square(len(inputs))
         rng = as_generator(random_state)
@@ -202,7 +227,7 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
                 values = values + np.sqrt(noise) * rng.standard_normal(values.shape)
             draws.append(values)
         shuffled = rng.permutation(np.concatenate(draws))
-        return (self.response_scaling_.centre + self.response_scaling_.scale * shuffled).T
+        return self._in_units(shuffled).T
 
     def _covariance(self, X: Array, kind: str) -> Array:
         """E cov + cov E over the atoms."""
@@ -265,7 +290,8 @@ def as_seed(random_state: Any) -> np.random.SeedSequence:
     if random_state is None or isinstance(random_state, int | np.integer):
         return np.random.SeedSequence(None if random_state is None else int(random_state))
     if isinstance(random_state, np.random.SeedSequence):
-        return random_state
+        # A copy: spawning from the caller's own would make the next fit another one.
+        return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31 - 1)))

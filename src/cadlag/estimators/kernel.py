@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import numbers
 import warnings
 from collections.abc import Iterator
 from functools import partial
@@ -13,11 +14,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from cadlag.estimators.base import AtomRegressor, as_generator, as_seed
-from cadlag.estimators.scaling import Scaling, require_memory
+from cadlag.estimators.base import KINDS, POINTS, AtomRegressor, as_generator, as_seed
+from cadlag.estimators.scaling import Scaling, refuse_overflow, require_memory
 from cadlag.gaussian import sample_normal
 from cadlag.kernels import cross_correlations, layers
 from cadlag.models.kernel_process import NOISE_PRIORS, PRESETS, KernelProcess
@@ -31,8 +33,8 @@ from cadlag.storage import write_tree
 Array = NDArray[np.float64]
 
 _SETTINGS_OF_A_RUN = (
-    "alpha", "depth", "order", "preset", "fit_intercept", "noise_variance", "noise_prior_on", "sampler", "n_warmup",
-    "n_chains", "standardize",
+    "alpha", "depth", "order", "preset", "fit_intercept", "noise_prior_on", "sampler", "n_warmup", "n_chains",
+    "standardize",
 )  # fmt: skip
 
 
@@ -166,6 +168,16 @@ class StableKernelRegressor(AtomRegressor):
         Self
             The fitted regressor.
         """
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, checkpoint)
+        except BaseException:
+            # A fit that fails leaves the regressor as it was.
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None) -> Self:
         self._check_settings()
         X, y = self._take_training_data(X, y)
         workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
@@ -175,10 +187,12 @@ class StableKernelRegressor(AtomRegressor):
         )  # fmt: skip
         self.model_ = self._make_model(X, y)
         seed = as_seed(self.random_state)
-        store = self._make_store(checkpoint, seed)
-        entropy = getattr(store, "entropy", seed.entropy)
-        chains = new_chains(np.random.SeedSequence(entropy), self.n_chains)
-        self._run(chains, self.n_warmup + self.n_draws, store, self.n_warmup)
+        total = int(self.n_warmup + self.n_draws)
+        store: Store = Store(self.n_chains)
+        if checkpoint is not None:
+            durable = self._open_checkpoint(checkpoint, seed)
+            seed, store = np.random.SeedSequence(durable.entropy), durable.up_to(total)
+        self._run(new_chains(seed, self.n_chains), total, store, int(self.n_warmup))
         return self
 
     def extend(self, n_draws: int = 1000) -> Self:
@@ -199,7 +213,7 @@ class StableKernelRegressor(AtomRegressor):
             raise ValueError(f"n_draws must be an integer of at least 1, got {n_draws!r}")
         done = self.chains_[0]["done"]
         store = Store(len(self.chains_))
-        self._run(self.chains_, done + n_draws, store, done, self.posterior_)
+        self._run(self.chains_, done + int(n_draws), store, done, self.posterior_)
         return self
 
     def _make_model(self, X: Array, y: Array) -> KernelProcess:
@@ -214,27 +228,32 @@ class StableKernelRegressor(AtomRegressor):
         known = np.asarray(self.noise_variance, dtype=float) / float(self.response_scaling_.scale) ** 2
         if known.ndim > 1 or (known.ndim == 1 and len(known) != n):
             raise ValueError(f"noise_variance must be one number or one for each of the {n} rows, got {known.shape}")
+        if not np.all((known > 0.0) & np.isfinite(known)):
+            raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
         return float(known) if known.ndim == 0 else known
 
-    def _make_store(self, checkpoint: str | PathLike[str] | None, seed: np.random.SeedSequence) -> Store:
-        if checkpoint is None:
-            return Store(self.n_chains)
+    def _open_checkpoint(self, checkpoint: str | PathLike[str], seed: np.random.SeedSequence) -> Checkpoint:
         entropy = seed.entropy
-        if not isinstance(entropy, int):
+        if not isinstance(entropy, int) or seed.spawn_key:
             raise ValueError("a checkpoint needs random_state to be None or an integer")
         return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy)
 
     def _fingerprint(self) -> str:
         settings = {name: _plain(getattr(self, name)) for name in (*_SETTINGS_OF_A_RUN, "random_state")}
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
-        digest.update(self.model_.X.tobytes())
-        digest.update(self.model_.y.tobytes())
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        # The known noise in standard units, since the same number means something else beside another y.
+        known = [] if self.model_.noise_variance is None else self.model_.noise_variance
+        for values in (self.model_.X, self.model_.y, np.asarray(known, dtype=float)):
+            digest.update(str(values.shape).encode() + values.tobytes())
         return digest.hexdigest()
 
     def _run(self, chains: Any, total: int, store: Store, keep_from: int, before: Posterior | None = None) -> None:
-        plan = Plan(self.sampler, self.n_warmup)
+        plan = Plan(self.sampler, int(self.n_warmup))
         progress = TextProgress() if self.progress is True else self.progress or None
-        finished = run(self.model_, plan, chains, total, store, self.n_jobs, progress)
+        try:
+            finished = run(self.model_, plan, chains, total, store, self.n_jobs, progress)
+        except ArithmeticError as error:
+            raise ValueError(f"these data cannot be fitted as they are: {error}") from error
         end = total if finished else _common_end(store)
         if end - keep_from < 1:
             raise KeyboardInterrupt("interrupted before the first draw was kept: there is nothing to return")
@@ -274,21 +293,26 @@ class StableKernelRegressor(AtomRegressor):
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else np.ascontiguousarray(X)
 
     def _check_settings(self) -> None:
-        if self.alpha == "sample":
+        if isinstance(self.alpha, str) and self.alpha == "sample":
             raise ValueError('alpha="sample" is reserved for a later version: give a number in (0, 2]')
-        if not (isinstance(self.alpha, int | float | np.number) and 0.0 < self.alpha <= 2.0):
+        is_number = isinstance(self.alpha, numbers.Real) and not isinstance(self.alpha, bool)
+        if not (is_number and 0.0 < self.alpha <= 2.0):
             raise ValueError(f"alpha must be a number in (0, 2], got {self.alpha!r}")
         least = {"order": 0, "depth": 1, "n_draws": 1, "n_warmup": 0, "n_chains": 1, "n_atoms": 1}
         for name, bound in least.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < bound:
                 raise ValueError(f"{name} must be an integer of at least {bound}, got {value!r}")
-        choices = {"preset": PRESETS, "noise_prior_on": NOISE_PRIORS, "sampler": tuple(SAMPLERS)}
+        choices = {
+            "preset": PRESETS, "noise_prior_on": NOISE_PRIORS, "sampler": tuple(SAMPLERS), "point": POINTS
+        }  # fmt: skip
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        if self.noise_variance is not None and not np.all(np.asarray(self.noise_variance, dtype=float) > 0.0):
-            raise ValueError("noise_variance must be positive, or None to learn it")
+        if self.noise_variance is not None:
+            known = np.asarray(self.noise_variance)
+            if known.dtype.kind not in "iuf" or not np.all((known > 0) & np.isfinite(known)):
+                raise ValueError("noise_variance must be positive and finite, or None to learn it")
 
     # Atoms -----------------------------------------------------------------------------------------------------------
 
@@ -310,7 +334,9 @@ class StableKernelRegressor(AtomRegressor):
         inputs, positions = self._with_intercept(X), self._atoms()
         for index in atoms:
             atom = self.model_.condition(positions[index])
-            mean, covariance = atom.joint(inputs)
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, covariance = atom.joint(inputs)
+            refuse_overflow(mean, np.diagonal(covariance))
             yield mean, covariance, atom.noise_variance
 
     # What the paper asks of it ---------------------------------------------------------------------------------------
@@ -368,8 +394,10 @@ class StableKernelRegressor(AtomRegressor):
         """
         check_is_fitted(self)
         layer = self.depth if layer is None else layer
-        if not 0 <= layer <= self.depth:
-            raise ValueError(f"layer must lie between 0 and depth = {self.depth}, got {layer}")
+        if layer not in range(self.depth + 1):
+            raise ValueError(f"layer must be an integer between 0 and depth = {self.depth}, got {layer!r}")
+        if n_draws not in range(1, 10**9):
+            raise ValueError(f"n_draws must be an integer of at least 1, got {n_draws!r}")
         inputs = self.model_.X if X is None else self._with_intercept(self._take_new_inputs(X))
         positions = self.posterior_.atoms(n_draws)
         require_memory(
@@ -404,9 +432,9 @@ class StableKernelRegressor(AtomRegressor):
         Array
             (n_draws, n_features, m).
         """
-        if not 1 <= layer <= self.depth:
+        if layer not in range(1, self.depth + 1):
             raise ValueError(
-                f"hidden layers run from 1 to depth = {self.depth}, got {layer}; for the output use sample_y"
+                f"hidden layers run from 1 to depth = {self.depth}, got {layer!r}; for the output use sample_y"
             )
         rng = as_generator(random_state)
         kernels = self.sample_kernels(layer - 1, X, n_draws)
@@ -436,7 +464,9 @@ class StableKernelRegressor(AtomRegressor):
         Array
             (m, n_samples).
         """
-        model = self._prior_model(np.atleast_2d(np.asarray(X, dtype=float)))
+        if kind not in KINDS:
+            raise ValueError(f'kind must be "observation" or "function", got {kind!r}')
+        model = self._prior_model(check_array(X, dtype=np.float64))
         rng = as_generator(random_state)
         draws = []
         for _ in range(n_samples):
@@ -469,7 +499,7 @@ class StableKernelRegressor(AtomRegressor):
         tuple[Array, Array]
             Estimates and their Monte-Carlo standard errors, (m,) each.
         """
-        first, second = (np.atleast_2d(np.asarray(X, dtype=float)) for X in (X1, X2))
+        first, second = (check_array(X, dtype=np.float64, input_name=name) for X, name in ((X1, "X1"), (X2, "X2")))
         if first.shape != second.shape:
             raise ValueError(f"X1 and X2 must have the same shape, got {first.shape} and {second.shape}")
         model = self._prior_model(np.concatenate([first, second]))
@@ -536,9 +566,10 @@ def _plain(value: Any) -> Any:
     """A setting as a file can hold it."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, list | tuple):
-        return np.asarray(value)
-    return value if isinstance(value, str | int | float | bool | np.ndarray | type(None)) else None
+    if isinstance(value, str | int | float | bool | type(None)):
+        return value
+    array = np.asarray(value)
+    return array if array.dtype.kind in "biuf" else None
 
 
 def _common_end(store: Store) -> int:
@@ -570,7 +601,7 @@ def _moments_of(model: KernelProcess, positions: Array, X: Array) -> tuple[Array
 
 def _leave_one_out(model: KernelProcess, log_scale: float, positions: Array) -> Array:
     """log p(y_k | y_-k, draw) in the units of y, (chains, draws, n)."""
-    flat = positions.reshape(-1, positions.shape[-1])
+    flat = positions.reshape(positions.shape[0] * positions.shape[1], positions.shape[2])
     with threadpool_limits(1, user_api="blas"):
         values = np.stack([model.leave_one_out(position) for position in flat])
     return values.reshape(*positions.shape[:2], -1) - log_scale

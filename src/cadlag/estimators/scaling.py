@@ -1,7 +1,10 @@
-"""x ↦ (x - centre)/scale with the training mean and standard deviation, safe up to 1e150; and what memory allows."""
+"""x ↦ (x - centre)/scale with the training mean and standard deviation, safe up to 1e150; and what is refused."""
 
+import datetime
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +12,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LARGEST = 1e150
+LEAST_SPREAD = 1e-152  # of a response: its square is still a normal number
+_FOREIGN = (str, bytes, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,75 @@ class Scaling:
         return np.ascontiguousarray((values - self.centre) / self.scale)
 
 
+def refuse_foreign(name: str, values: Any) -> None:
+    """Refuse text and dates, which a conversion to numbers would take or refuse without saying where.
+
+    Parameters
+    ----------
+    name
+        What they are, for the message.
+    values
+        An array, a data frame, or anything that becomes an array.
+    """
+    for column, part in _parts(values):
+        if part.dtype.kind in "biufc":
+            continue
+        for place, cell in np.ndenumerate(part):
+            if isinstance(cell, _FOREIGN):
+                at = f"row {place[0]}, column {column!r}" if column is not None else _where(place)
+                raise ValueError(
+                    f"{name} holds {cell!r} at {at}: turn text and dates into numbers first, for example with OneHotEncoder"
+                )
+
+
+def _parts(values: Any) -> Iterator[tuple[Any, np.ndarray]]:
+    """A data frame column by column, anything else in one piece."""
+    if not hasattr(values, "columns"):
+        yield None, np.asarray(values)
+        return
+    for column in values.columns:
+        yield column, np.asarray(values[column])
+
+
+def _where(place: tuple[int, ...]) -> str:
+    return ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column", "layer"), place))
+
+
+def refuse_not_finite(name: str, values: Any) -> None:
+    """Refuse missing and infinite numbers by place.
+
+    Parameters
+    ----------
+    name
+        What they are, for the message.
+    values
+        Anything that becomes an array; only floating-point ones are looked at.
+    """
+    array = np.atleast_1d(np.asarray(values))
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        place = next(zip(*np.nonzero(~np.isfinite(array))), ())
+        cell = "NaN" if np.isnan(array[place]) else str(array[place])
+        raise ValueError(f"{name} holds {cell} at {_where(place)}: fill such cells in or drop their rows")
+
+
+def refuse_overflow(means: Array, variances: Array, start: int = 0) -> None:
+    """Refuse predictions that are beyond the largest number, as at inputs very far from the training data.
+
+    Parameters
+    ----------
+    means
+        (T, m) or (m,).
+    variances
+        The same shape.
+    start
+        Row of the first column.
+    """
+    finite = np.atleast_2d(np.isfinite(means) & np.isfinite(variances)).all(axis=0)
+    if not finite.all():
+        row = start + int(np.argmin(finite))
+        raise ValueError(f"the prediction at row {row} of X overflows: it lies too far from the training data")
+
+
 def refuse_huge(name: str, values: Array) -> None:
     """Refuse magnitudes whose squares overflow.
 
@@ -81,8 +155,9 @@ def refuse_huge(name: str, values: Array) -> None:
     """
     if values.size and np.abs(values).max() > LARGEST:
         place = np.unravel_index(int(np.abs(values).argmax()), values.shape)
-        where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
-        raise ValueError(f"{name} holds {values[place]:.3g} at {where}: rescale so that nothing exceeds {LARGEST:g}")
+        raise ValueError(
+            f"{name} holds {values[place]:.3g} at {_where(place)}: rescale so that nothing exceeds {LARGEST:g}"
+        )
 
 
 def require_memory(n_bytes: float, what: str, advice: str, limit: float | None) -> None:

@@ -43,7 +43,8 @@ class Checkpoint(Store):
                     "give another checkpoint directory, or remove this one"
                 )
             return int(found["entropy"])
-        if self.directory.exists() and any(self.directory.iterdir()):
+        # A run that was killed while it wrote its first file has left a temporary one, which does not count.
+        if self.directory.exists() and any(path.suffix != ".tmp" for path in self.directory.iterdir()):
             raise ValueError(f"{self.directory} is not empty and is not a checkpoint: give another directory")
         self.directory.mkdir(parents=True, exist_ok=True)
         write_tree(manifest, {"fingerprint": fingerprint, "entropy": entropy}, "run")
@@ -55,6 +56,25 @@ class Checkpoint(Store):
         # A gap means that a block was lost with the machine: what follows it cannot be used.
         if chain < len(self.blocks) and tree["start"] == self.reached(chain):
             super().add(chain, Block(tree["start"], tree["positions"], tree["stats"], tree["chain"], tree["seconds"]))
+
+    def up_to(self, total: int) -> Store:
+        """The store to use for a run of `total` iterations.
+
+        Parameters
+        ----------
+        total
+            Iterations wanted.
+
+        Returns
+        -------
+        Store
+            Itself; or, where an earlier run went further, a copy in memory of the blocks that end in time.
+        """
+        if all(self.reached(chain) <= total for chain in range(len(self.blocks))):
+            return self
+        shorter = Store(len(self.blocks))
+        shorter.blocks = [[block for block in blocks if block.end <= total] for blocks in self.blocks]
+        return shorter
 
     def add(self, chain: int, block: Block) -> None:
         """Write a block down, then keep it.
