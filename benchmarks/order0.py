@@ -48,7 +48,7 @@ def _row(name: str, runs: list[Run], rates: list[Rate]) -> list:
     sizes = [rate.size for rate in rates]
     return [
         name, shown(median(sizes)), shown(min(sizes)), shown(median([effective(run.log_likelihood) for run in runs])),
-        median([run.seconds for run in runs]), median([rate.value for rate in rates]),
+        median([run.seconds for run in runs]), Rate(median(sizes), median([rate.cost for rate in rates])).text(),
         median([run.stats["n_gradients"] for run in runs]),
         float(100.0 * np.mean([run.stats["diverging"] for run in runs])),
     ]  # fmt: skip

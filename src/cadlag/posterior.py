@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
+_FEWEST_DRAWS = 4
 
 
 class Table(Mapping[str, Any]):
@@ -192,6 +192,8 @@ class Posterior:
         """
         found = self.diagnostics()
         parts = []
+        if self.draws and self.n_draws < _FEWEST_DRAWS:
+            parts.append(f"{self.n_draws} draws a chain are too few to tell")
         if found["worst_rhat"] > RHAT_LIMIT:
             parts.append(
                 f"R-hat of {found['worst_rhat_parameter']} is {found['worst_rhat']:.3f} (wanted at most {RHAT_LIMIT})"
@@ -225,9 +227,13 @@ class Posterior:
 
 
 def _diagnose(values: Array) -> tuple[float, float, float]:
-    """R̂, bulk and tail ESS; a constant has nothing to diagnose, too short a run cannot be."""
-    if values.shape[1] < 4 or np.ptp(values) == 0.0:
+    """R̂, bulk and tail ESS; too short a run cannot be diagnosed, and one that never moved is as bad as can be."""
+    if values.shape[1] < _FEWEST_DRAWS:
         return float("nan"), float("nan"), float("nan")
+    if np.ptp(values) == 0.0:
+        return float("inf"), 1.0, 1.0
+    from arviz_stats.base import array_stats  # noqa: PLC0415  loads xarray and matplotlib where they are installed
+
     # One chain is compared with itself in halves, which is what the split version does anyway.
     chains = values if len(values) > 1 else values[0, : 2 * (values.shape[1] // 2)].reshape(2, -1)
     with np.errstate(all="ignore"):

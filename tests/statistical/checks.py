@@ -112,6 +112,47 @@ def _known_means(centred: Array) -> Array:
     return np.concatenate(products, axis=1).mean(axis=0)
 
 
+# One visit to a posterior, from an exact draw of it (Gandy & Scott, 2020) -----------------------------------------------
+
+
+def paired(model: KernelProcess, advance: Stepper, n_replications: int, seed: int) -> dict[str, float]:
+    """z-scores of the change that transitions make to bounded functions of unknowns and data.
+
+    Unknowns from the prior and data given them are an exact draw of the joint law; what `advance` makes of the unknowns
+    is another. The mean change of every function is zero, and the pairs are independent.
+    """
+    rng = np.random.default_rng(seed)
+    changes = []
+    for _ in range(n_replications):
+        before = model.sample_prior(rng)
+        given = replace(model, y=sample_data(rng, model, before), _buffers={})
+        after, _ = advance(rng, given, before, None)
+        changes.append(_bounded(given, after) - _bounded(given, before))
+    names = [*(f"u{j}" for j in range(model.dimension)), "fit", "gain"]
+    labels = [*names, *(f"|{a}|" for a in names[:-1]), *(f"{a}*fit" for a in names[:-2])]
+    table = np.array(changes)
+    z = np.sqrt(n_replications) * table.mean(axis=0) / table.std(axis=0, ddof=1)
+    return dict(zip(labels, z.tolist(), strict=True))
+
+
+def _bounded(model: KernelProcess, position: Array) -> Array:
+    """Uniforms, their distances from the middle, products with the fit, and the likelihood's gain over white noise."""
+    u = np.append(prior_uniforms(model, position), fit_uniform(model, position)) - 0.5
+    signal, noise = covariance(model, position)
+    values, vectors = np.linalg.eigh(signal)
+    spectrum = np.maximum(values, 0.0) + noise
+    log_likelihood = -0.5 * np.sum(np.log(spectrum) + (vectors.T @ model.y) ** 2 / spectrum)
+    white = -0.5 * len(model.y) * (1.0 + np.log(np.mean(model.y**2)))
+    return np.concatenate([u, [np.tanh((log_likelihood - white) / 3.0)], np.abs(u), u[:-1] * u[-1]])
+
+
+def joint_law(model: KernelProcess, advance: Stepper, seed: int) -> dict[str, float]:
+    """Both checks, as the fast tests run them."""
+    successive = successive_conditional(model, advance, 30, 12, seed)
+    pairs = paired(model, advance, 400, seed + 1)
+    return {**{f"successive {k}": z for k, z in successive.items()}, **{f"paired {k}": z for k, z in pairs.items()}}
+
+
 def worst(z: dict[str, float]) -> float:
     """The largest |z|; infinite if any is not a number."""
     return max(abs(value) if np.isfinite(value) else np.inf for value in z.values())

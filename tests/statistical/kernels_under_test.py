@@ -13,7 +13,7 @@ from cadlag.samplers.nuts import Nuts
 from cadlag.samplers.tempering import Tempered
 
 Array = NDArray[np.float64]
-N_STEPS = 3  # transitions between two renewals of the data, so that what a kernel remembers is used
+N_STEPS = 6  # transitions between two renewals of the data, so that what a kernel remembers is used
 
 
 def small_model(alpha: float = 1.0, preset: str = "theorem", depth: int = 1, n: int = 6, **options: Any) -> KernelProcess:

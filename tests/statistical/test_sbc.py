@@ -98,7 +98,6 @@ def posterior(case: str, model: KernelProcess, seed: np.random.SeedSequence) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default::RuntimeWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_ranks_are_uniform(case: str) -> None:
     ranks: dict[str, list[int]] = defaultdict(list)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cadlag.estimators.scaling import (
@@ -60,23 +59,26 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         refuse_foreign("y", y)
         refuse_not_finite("y", y)
         # scikit-learn would say that there is a NaN, but not where.
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=1, ensure_all_finite=False)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False)
         y = np.asarray(y, dtype=np.float64)
-        refuse_not_finite("X", X)
-        refuse_huge("X", X)
+        columns = getattr(self, "feature_names_in_", None)
+        refuse_not_finite("X", X, columns)
+        refuse_huge("X", X, columns)
         refuse_huge("y", y)
         self.input_scaling_ = Scaling.learn(X, self.standardize)
         self.response_scaling_ = Scaling.learn(y, self.standardize)
-        if self.response_scaling_.scale < LEAST_SPREAD:
-            raise ValueError(f"y varies by {self.response_scaling_.scale:.3g} only: rescale it to {LEAST_SPREAD:g} or more")
+        spread = float(self.response_scaling_.scale)
+        if spread < LEAST_SPREAD:
+            raise ValueError(f"y has a standard deviation of {spread:.3g}: rescale it to {LEAST_SPREAD:g} or more")
         return self.input_scaling_.apply(X), self.response_scaling_.apply(y)
 
     def _take_new_inputs(self, X: Any) -> Array:
         check_is_fitted(self)
         refuse_foreign("X", X)
         X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
-        refuse_not_finite("X", X)
-        refuse_huge("X", X)
+        columns = getattr(self, "feature_names_in_", None)
+        refuse_not_finite("X", X, columns)
+        refuse_huge("X", X, columns)
         return self.input_scaling_.apply(X)
 
     # Prediction ------------------------------------------------------------------------------------------------------
@@ -287,11 +289,15 @@ def as_seed(random_state: Any) -> np.random.SeedSequence:
     np.random.SeedSequence
         The seed; fresh entropy for None.
     """
-    if random_state is None or isinstance(random_state, int | np.integer):
-        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return np.random.SeedSequence(int(random_state))
     if isinstance(random_state, np.random.SeedSequence):
         # A copy: spawning from the caller's own would make the next fit another one.
         return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(int(random_state.integers(2**63)))
-    return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31 - 1)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
+    raise ValueError(f"random_state must be None, an integer of at least 0 or a numpy generator, got {random_state!r}")

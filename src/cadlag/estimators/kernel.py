@@ -168,13 +168,12 @@ class StableKernelRegressor(AtomRegressor):
         Self
             The fitted regressor.
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             return self._fit(X, y, checkpoint)
         except BaseException:
             # A fit that fails leaves the regressor as it was.
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None) -> Self:
@@ -225,7 +224,8 @@ class StableKernelRegressor(AtomRegressor):
     def _known_noise(self, n: int) -> float | Array | None:
         if self.noise_variance is None:
             return None
-        known = np.asarray(self.noise_variance, dtype=float) / float(self.response_scaling_.scale) ** 2
+        with np.errstate(over="ignore", under="ignore"):
+            known = np.asarray(self.noise_variance, dtype=float) / float(self.response_scaling_.scale) ** 2
         if known.ndim > 1 or (known.ndim == 1 and len(known) != n):
             raise ValueError(f"noise_variance must be one number or one for each of the {n} rows, got {known.shape}")
         if not np.all((known > 0.0) & np.isfinite(known)):
@@ -242,8 +242,8 @@ class StableKernelRegressor(AtomRegressor):
         settings = {name: _plain(getattr(self, name)) for name in (*_SETTINGS_OF_A_RUN, "random_state")}
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         # The known noise in standard units, since the same number means something else beside another y.
-        known = [] if self.model_.noise_variance is None else self.model_.noise_variance
-        for values in (self.model_.X, self.model_.y, np.asarray(known, dtype=float)):
+        known = self.model_.noise_variance
+        for values in (self.model_.X, self.model_.y, np.asarray(math.nan if known is None else known)):
             digest.update(str(values.shape).encode() + values.tobytes())
         return digest.hexdigest()
 

@@ -91,7 +91,7 @@ def refuse_foreign(name: str, values: Any) -> None:
             if isinstance(cell, _FOREIGN):
                 at = f"row {place[0]}, column {column!r}" if column is not None else _where(place)
                 raise ValueError(
-                    f"{name} holds {cell!r} at {at}: turn text and dates into numbers first, for example with OneHotEncoder"
+                    f"{name} holds {str(cell)!r} at {at}: turn text and dates into numbers, as OneHotEncoder does"
                 )
 
 
@@ -104,11 +104,13 @@ def _parts(values: Any) -> Iterator[tuple[Any, np.ndarray]]:
         yield column, np.asarray(values[column])
 
 
-def _where(place: tuple[int, ...]) -> str:
+def _where(place: tuple[Any, ...], columns: Any = None) -> str:
+    if columns is not None and len(place) == 2:
+        return f"row {place[0]}, column {columns[place[1]]!r}"
     return ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column", "layer"), place))
 
 
-def refuse_not_finite(name: str, values: Any) -> None:
+def refuse_not_finite(name: str, values: Any, columns: Any = None) -> None:
     """Refuse missing and infinite numbers by place.
 
     Parameters
@@ -117,12 +119,14 @@ def refuse_not_finite(name: str, values: Any) -> None:
         What they are, for the message.
     values
         Anything that becomes an array; only floating-point ones are looked at.
+    columns
+        Names of the columns, where they have any.
     """
     array = np.atleast_1d(np.asarray(values))
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         place = next(zip(*np.nonzero(~np.isfinite(array))), ())
         cell = "NaN" if np.isnan(array[place]) else str(array[place])
-        raise ValueError(f"{name} holds {cell} at {_where(place)}: fill such cells in or drop their rows")
+        raise ValueError(f"{name} holds {cell} at {_where(place, columns)}: fill such cells in or drop their rows")
 
 
 def refuse_overflow(means: Array, variances: Array, start: int = 0) -> None:
@@ -143,7 +147,7 @@ def refuse_overflow(means: Array, variances: Array, start: int = 0) -> None:
         raise ValueError(f"the prediction at row {row} of X overflows: it lies too far from the training data")
 
 
-def refuse_huge(name: str, values: Array) -> None:
+def refuse_huge(name: str, values: Array, columns: Any = None) -> None:
     """Refuse magnitudes whose squares overflow.
 
     Parameters
@@ -152,11 +156,13 @@ def refuse_huge(name: str, values: Array) -> None:
         What they are, for the message.
     values
         The values.
+    columns
+        Names of the columns, where they have any.
     """
     if values.size and np.abs(values).max() > LARGEST:
         place = np.unravel_index(int(np.abs(values).argmax()), values.shape)
         raise ValueError(
-            f"{name} holds {values[place]:.3g} at {_where(place)}: rescale so that nothing exceeds {LARGEST:g}"
+            f"{name} holds {values[place]:.3g} at {_where(place, columns)}: rescale so that nothing exceeds {LARGEST:g}"
         )
 
 

@@ -2,11 +2,11 @@
 
 NUTS, joined by jumps that know all chains' modes.
 
-In the first half of the warm-up the chains run NUTS from dispersed starts and adapt it. They meet at every quarter: a
-mixture q is fitted to what all of them have visited lately, and from then on each iteration also proposes jumps drawn
+In the first quarter of the warm-up the chains run NUTS from dispersed starts and adapt it. They meet at every quarter:
+a mixture q is fitted to what all of them have visited lately, and from then on each iteration also proposes jumps drawn
 from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at
-the price of one likelihood each, so from the second half on NUTS runs only now and then, for what q misses (at every
-iteration where jumps rarely land). Nothing changes after warm-up: the posterior is left invariant exactly, whatever q.
+the price of one likelihood each, so NUTS then runs only now and then, for what q misses (at every iteration where jumps
+rarely land). Nothing changes after warm-up: the posterior is left invariant exactly, whatever q is.
 """
 
 import math
@@ -20,7 +20,8 @@ from cadlag.samplers.contract import Array, Info, State, Target
 from cadlag.samplers.mixture import Mixture, fit_mixture
 from cadlag.samplers.nuts import Nuts
 
-_MOST_JUMPS, _LONGEST_PERIOD = 12, 10
+_MOST_JUMPS = 12
+_TRIAL = (2, 2)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
 
 
 class NutsWithJumps:
@@ -38,7 +39,7 @@ class NutsWithJumps:
 
     def __init__(self, target: Target, n_warmup: int, **options: Any) -> None:
         self.target, self.n_warmup = target, n_warmup
-        self.nuts = Nuts(target, n_warmup // 2 if self.rendezvous else n_warmup, **options)
+        self.nuts = Nuts(target, n_warmup // 4 if self.rendezvous else n_warmup, **options)
         self._mixture: tuple[State, Mixture] | None = None
 
     @property
@@ -64,7 +65,7 @@ class NutsWithJumps:
         except (NotPositiveDefiniteError, np.linalg.LinAlgError):
             return list(states)
         tried, accepted = sum(s["tried"] for s in states), sum(s["accepted"] for s in states)
-        n_jumps, period = _schedule(accepted / tried) if tried else (2, 1)
+        n_jumps, period = _schedule(accepted / tried) if tried else _TRIAL
         return [{**s, "mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0}
                 for s in states]  # fmt: skip
 
@@ -113,6 +114,7 @@ class NutsWithJumps:
 
 def _schedule(rate: float) -> tuple[int, int]:
     """Jumps an iteration, and iterations a NUTS trajectory, for a given acceptance rate of jumps."""
-    n_jumps = int(min(max(math.ceil(1.5 / max(rate, 1e-3)), 2), _MOST_JUMPS))
-    period = _LONGEST_PERIOD if rate > 0.15 else 4 if rate > 0.05 else 1
-    return (n_jumps, period) if rate > 0.01 else (2, 1)
+    if rate < 0.02:
+        return 1, 1
+    n_jumps = min(math.ceil(1.5 / rate), _MOST_JUMPS)
+    return n_jumps, 20 if rate > 0.4 else 10 if rate > 0.15 else 3 if rate > 0.05 else 1

@@ -303,6 +303,12 @@ class Nuts:
         tuple[_Point, Info]
             Where it ends, and what happened.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that blows up is a divergence, not news
+            return self._double(rng, position, factor, step, level)
+
+    def _double(
+        self, rng: np.random.Generator, position: Array, factor: Array, step: float, level: float
+    ) -> tuple[_Point, Info]:
         value, gradient = self.evaluate(position, level)
         start = _Point(position, rng.standard_normal(len(position)), value, gradient)
         energy = 0.5 * float(start.momentum @ start.momentum) - value
@@ -328,7 +334,8 @@ class Nuts:
 
         def accepted(size: float) -> bool:
             trajectory = _Trajectory(self.target, level, state["factor"], size, energy, rng)
-            return trajectory.leaf(start, 1.0).log_weight > math.log(0.5)
+            with np.errstate(over="ignore", invalid="ignore"):
+                return trajectory.leaf(start, 1.0).log_weight > math.log(0.5)
 
         grow = accepted(step)
         for _ in range(60):

@@ -1,0 +1,53 @@
+"""The package's front door: instant to import, and with the promised names behind it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import cadlag
+
+
+def modules_after(code):
+    """Names of the modules that a fresh process has loaded after running some code."""
+    script = f"import json, sys\n{code}\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    return set(json.loads(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout))
+
+
+def test_import_is_instant():
+    loaded = modules_after("import cadlag\nassert cadlag.__version__\ndir(cadlag)")
+    assert "cadlag" in loaded
+    assert not loaded & {"numpy", "scipy", "numba", "sklearn", "joblib", "matplotlib", "pandas", "polars", "xarray"}
+
+
+def test_estimator_needs_no_optional_library():
+    """Nor loads it one that is installed, unless scikit-learn does."""
+    loaded = modules_after("from cadlag import StableKernelRegressor, load\nStableKernelRegressor()")
+    assert {"cadlag", "numpy", "sklearn"} <= loaded
+    assert not loaded & {"matplotlib", "polars", "xarray", "arviz", "arviz_base"}
+    assert "pandas" not in loaded or "pandas" in modules_after("import sklearn.base")
+
+
+@pytest.mark.parametrize("name", cadlag.__all__)
+def test_public_names(name):
+    value = getattr(cadlag, name)
+    assert value.__name__ == name
+    assert name in dir(cadlag)
+    namespace = {}
+    exec(f"from cadlag import {name}", namespace)
+    assert namespace[name] is value
+
+
+def test_promised_names_are_public():
+    assert {"StableKernelRegressor", "load"} <= set(cadlag.__all__)
+    assert set(cadlag.__all__) == set(cadlag._HOMES)
+    assert {"__version__", "__doc__"} <= set(dir(cadlag))
+
+
+def test_other_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="module 'cadlag' has no attribute 'Regressor'"):
+        _ = cadlag.Regressor
+    with pytest.raises(ImportError, match="Regressor"):
+        exec("from cadlag import Regressor", {})
+    assert not hasattr(cadlag, "__path_to_nowhere__")
