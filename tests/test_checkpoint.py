@@ -56,8 +56,8 @@ def block_files(directory):
 
 # Killed --------------------------------------------------------------------------------------------------------------
 
-# One process imports once; each of its children fits and is killed when it has written a random number of further blocks
-# and a random moment has passed. What the children have written is counted in files, so the speed of the machine is no matter.
+# One process imports once; each of its children fits, and is killed when it has written a random number of further
+# blocks and a random moment has passed. Progress is counted in files, so the speed of the machine is no matter.
 KILLER = """
 import json, os, pathlib, random, signal, sys, time, warnings
 import numpy as np
@@ -192,8 +192,8 @@ def test_resumed_model_extends(directory, undisturbed):
     "other",
     [
         {"alpha": 1.5}, {"depth": 2}, {"order": 0}, {"preset": "prop2"}, {"fit_intercept": False}, {"n_warmup": 41},
-        {"n_chains": 3}, {"sampler": "plain_nuts"}, {"standardize": False}, {"noise_prior_on": "sd"}, {"random_state": 8},
-        {"noise_variance": 0.1},
+        {"n_chains": 3}, {"sampler": "plain_nuts"}, {"standardize": False}, {"noise_prior_on": "sd"},
+        {"random_state": 8}, {"noise_variance": 0.1},
     ],
     ids=str,
 )  # fmt: skip

@@ -5,6 +5,7 @@ prediction, quantiles, intervals, densities, joint draws and their units are the
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,14 +53,25 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         """Mean, covariance and noise variance for each of the given atoms, in standard units."""
         raise NotImplementedError
 
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """A fit that fails leaves the regressor as it was, fitted or not."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
     # Input -----------------------------------------------------------------------------------------------------------
 
     def _take_training_data(self, X: Any, y: Any) -> tuple[Array, Array]:
         refuse_foreign("X", X)
         refuse_foreign("y", y)
         refuse_not_finite("y", y)
-        # scikit-learn would say that there is a NaN, but not where.
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False)
+        # One order, so that the sums and with them the draws do not depend on how the data lie in memory; and not
+        # ensure_all_finite, which would say that there is a NaN, but not where.
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_all_finite=False)
         y = np.asarray(y, dtype=np.float64)
         columns = getattr(self, "feature_names_in_", None)
         refuse_not_finite("X", X, columns)
@@ -75,7 +87,7 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
     def _take_new_inputs(self, X: Any) -> Array:
         check_is_fitted(self)
         refuse_foreign("X", X)
-        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False, ensure_all_finite=False)
         columns = getattr(self, "feature_names_in_", None)
         refuse_not_finite("X", X, columns)
         refuse_huge("X", X, columns)

@@ -168,30 +168,22 @@ class StableKernelRegressor(AtomRegressor):
         Self
             The fitted regressor.
         """
-        before = dict(self.__dict__)
-        try:
-            return self._fit(X, y, checkpoint)
-        except BaseException:
-            # A fit that fails leaves the regressor as it was.
-            self.__dict__ = before
-            raise
-
-    def _fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None) -> Self:
-        self._check_settings()
-        X, y = self._take_training_data(X, y)
-        workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
-        require_memory(
-            12.0 * len(y) ** 2 * workers, f"An exact fit to {len(y)} rows",
-            "use fewer rows or fewer workers (n_jobs)", self.max_memory,
-        )  # fmt: skip
-        self.model_ = self._make_model(X, y)
-        seed = as_seed(self.random_state)
-        total = int(self.n_warmup + self.n_draws)
-        store: Store = Store(self.n_chains)
-        if checkpoint is not None:
-            durable = self._open_checkpoint(checkpoint, seed)
-            seed, store = np.random.SeedSequence(durable.entropy), durable.up_to(total)
-        self._run(new_chains(seed, self.n_chains), total, store, int(self.n_warmup))
+        with self._unchanged_on_failure():
+            self._check_settings()
+            X, y = self._take_training_data(X, y)
+            workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
+            require_memory(
+                12.0 * len(y) ** 2 * workers, f"An exact fit to {len(y)} rows",
+                "use fewer rows or fewer workers (n_jobs)", self.max_memory,
+            )  # fmt: skip
+            self.model_ = self._make_model(X, y)
+            seed = as_seed(self.random_state)
+            total = int(self.n_warmup + self.n_draws)
+            store: Store = Store(self.n_chains)
+            if checkpoint is not None:
+                durable = self._open_checkpoint(checkpoint, seed)
+                seed, store = np.random.SeedSequence(durable.entropy), durable.up_to(total)
+            self._run(new_chains(seed, self.n_chains), total, store, int(self.n_warmup))
         return self
 
     def extend(self, n_draws: int = 1000) -> Self:

@@ -2,11 +2,11 @@
 
 NUTS, joined by jumps that know all chains' modes.
 
-In the first quarter of the warm-up the chains run NUTS from dispersed starts and adapt it. They meet at every quarter:
-a mixture q is fitted to what all of them have visited lately, and from then on each iteration also proposes jumps drawn
-from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at
-the price of one likelihood each, so NUTS then runs only now and then, for what q misses (at every iteration where jumps
-rarely land). Nothing changes after warm-up: the posterior is left invariant exactly, whatever q is.
+At first the chains run NUTS from dispersed starts. They meet after an eighth, a quarter, a half and the whole of the
+warm-up: a mixture q is fitted to what all of them have visited lately, and from then on each iteration also proposes
+jumps drawn from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly
+independent at the price of one likelihood each, so NUTS then runs only now and then, for what q misses (at every
+iteration where jumps rarely land). Nothing changes after warm-up: the posterior is left invariant exactly, whatever q.
 """
 
 import math
@@ -21,7 +21,7 @@ from cadlag.samplers.mixture import Mixture, fit_mixture
 from cadlag.samplers.nuts import Nuts
 
 _MOST_JUMPS = 12
-_TRIAL = (2, 2)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
+_TRIAL = (2, 3)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
 
 
 class NutsWithJumps:
@@ -39,15 +39,15 @@ class NutsWithJumps:
 
     def __init__(self, target: Target, n_warmup: int, **options: Any) -> None:
         self.target, self.n_warmup = target, n_warmup
-        self.nuts = Nuts(target, n_warmup // 4 if self.rendezvous else n_warmup, **options)
+        self.nuts = Nuts(target, n_warmup, **options)
         self._mixture: tuple[State, Mixture] | None = None
 
     @property
     def rendezvous(self) -> Sequence[int]:
-        """Where the chains meet: at each quarter of the warm-up."""
+        """Where the chains meet: after an eighth, a quarter, a half and all of the warm-up."""
         if self.n_warmup < 80 or self.target.dimension == 0:
             return ()
-        return tuple((quarter * self.n_warmup) // 4 for quarter in (1, 2, 3, 4))
+        return tuple(self.n_warmup // part for part in (8, 4, 2, 1))
 
     def init(self, rng: np.random.Generator) -> State:
         """Start from the prior, with nothing to jump to yet."""
@@ -58,8 +58,9 @@ class NutsWithJumps:
         """Fit the mixture to the second half of everything seen, and set how often to jump by how often jumps land."""
         recent = [positions[len(positions) // 2 :] for positions in history]
         seed = np.random.SeedSequence([states[0]["iteration"], len(states), recent[0].shape[1]])
-        train = np.concatenate([positions[::2] for positions in recent])
-        held_out = np.concatenate([positions[1::2] for positions in recent])
+        # Repeated positions would be in both parts and favour mixtures that learn them by heart: split in time.
+        train = np.concatenate([positions[: len(positions) // 2] for positions in recent])
+        held_out = np.concatenate([positions[len(positions) // 2 :] for positions in recent])
         try:
             mixture = fit_mixture(np.random.default_rng(seed), train, held_out).to_state()
         except (NotPositiveDefiniteError, np.linalg.LinAlgError):
@@ -70,21 +71,22 @@ class NutsWithJumps:
                 for s in states]  # fmt: skip
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
-        """Jumps, then a NUTS trajectory when its turn has come (always while NUTS adapts)."""
+        """Jumps, once there is somewhere to jump to, then a NUTS trajectory when its turn has come."""
         iteration = state["iteration"] + 1
         state = {**state, "iteration": iteration}
         info: Info = {"jump_accept": 0.0, "n_jumps": 0.0}
         failures = 0.0
         if state["mixture"] is not None:
             state, info, failures = self._jump(rng, state, level)
-        if iteration <= self.nuts.n_warmup or iteration % state["period"] == 0:
-            inner, nuts_info = self.nuts.step(rng, state["nuts"], level)
-            state["nuts"] = inner
+        if iteration % state["period"] == 0:
+            state["nuts"], nuts_info = self.nuts.step(rng, state["nuts"], level)
             info = {**nuts_info, **info, "n_failures": nuts_info["n_failures"] + failures}
         else:
             value = self.nuts.evaluate_value(state["nuts"]["position"], level)
             info = {"log_target": value, "accept": math.nan, "n_gradients": 0.0, "diverging": 0.0,
                     "step_size": state["nuts"]["step_size"], **info, "n_failures": failures}  # fmt: skip
+        if iteration == self.n_warmup:
+            state["nuts"] = self.nuts.freeze(state["nuts"])
         state["position"] = state["nuts"]["position"]
         return state, info
 
@@ -116,5 +118,5 @@ def _schedule(rate: float) -> tuple[int, int]:
     """Jumps an iteration, and iterations a NUTS trajectory, for a given acceptance rate of jumps."""
     if rate < 0.02:
         return 1, 1
-    n_jumps = min(math.ceil(1.5 / rate), _MOST_JUMPS)
+    n_jumps = min(math.ceil(1.6 / rate), _MOST_JUMPS)
     return n_jumps, 20 if rate > 0.4 else 10 if rate > 0.15 else 3 if rate > 0.05 else 1

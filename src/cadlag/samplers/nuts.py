@@ -352,9 +352,24 @@ class Nuts:
             state["welford"] = _accumulate(state["welford"], state["position"])
             if iteration in self._windows:
                 state = self._tune_first_step(rng, _renew_metric(state), level)
-        if iteration == self.n_warmup:
-            state["step_size"] = math.exp(state["averaging"]["log_mean"])
-        return state
+        return self.freeze(state) if iteration == self.n_warmup else state
+
+    def freeze(self, state: State) -> State:
+        """End the adaptation, wherever it stands, with the averaged step size.
+
+        Parameters
+        ----------
+        state
+            A state in warm-up.
+
+        Returns
+        -------
+        State
+            The same, adapting no more.
+        """
+        averaging = state["averaging"]
+        step = math.exp(averaging["log_mean"]) if averaging["count"] > 0 else averaging["tried"]
+        return {**state, "step_size": step, "iteration": max(state["iteration"], self.n_warmup)}
 
 
 def _info(value: float, accept: float, n_leapfrog: int, diverging: bool, n_failures: int, step: float) -> Info:
