@@ -83,9 +83,7 @@ def test_blocks_of_one_iteration(sampler: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("options", [{"preset": "published_code", "depth": 2, "alpha": 1.5}, {"order": 0}])
-def test_block_length_does_not_matter(
-    sampler: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_block_length_does_not_matter(sampler: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "_FIRST_BLOCK", 10_000)
     whole = straight(sampler, **options)
     monkeypatch.setattr(chains, "_FIRST_BLOCK", 3)

@@ -27,7 +27,7 @@ LEVELS = (1.0, 0.5, 0.2)
 
 @dataclass(frozen=True)
 class Toy:
-    """A normalised density of known moments; the prior is a product of logistic laws, heavy enough to start anywhere."""
+    """A normalised density of known moments; the prior is a product of logistic laws, heavy enough to start from."""
 
     dimension: int
     density: Callable[[Array], tuple[float, Array]]
@@ -94,7 +94,9 @@ def z_of_quantiles(values: Array, quantile: Callable[[float], float]) -> list[fl
 
 
 def run_toy(toy: Toy, sampler: str, seed: int) -> Array:
-    length = {"nuts": (300, 700), "plain_nuts": (300, 700), "tempered": (200, 500), "independence": (100, 4000)}[sampler]
+    length = {"nuts": (300, 700), "plain_nuts": (300, 700), "tempered": (200, 500), "independence": (100, 4000)}[
+        sampler
+    ]
     options = {"levels": LEVELS} if sampler == "tempered" else {}
     return sample(toy, sampler, *length, 4, seed, **options)[0]
 
@@ -197,7 +199,9 @@ def test_mixture_density_is_that_of_its_samples_in_the_plane() -> None:
 def test_mixture_state_round_trip() -> None:
     mixture = fixed_mixture(2)
     points = np.random.default_rng(0).standard_normal((5, 2))
-    np.testing.assert_array_equal(Mixture.from_state(mixture.to_state()).log_density(points), mixture.log_density(points))
+    np.testing.assert_array_equal(
+        Mixture.from_state(mixture.to_state()).log_density(points), mixture.log_density(points)
+    )
 
 
 def test_fit_recovers_a_mixture() -> None:
@@ -335,7 +339,7 @@ def test_level_is_the_one_asked_for(sampler: str) -> None:
     assert np.max(np.abs(z)) < 4.0
 
 
-# Single kernels on the kernel process: successive-conditional simulation ------------------------------------------------
+# Single kernels on the kernel process ---------------------------------------------------------------------------------
 
 MODELS: Sequence[tuple[float, str, int]] = ((1.0, "theorem", 1), (1.5, "published_code", 2))
 

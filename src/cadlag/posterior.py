@@ -81,7 +81,7 @@ class Posterior:
     labels
         Names of the entries of each parameter that is a vector.
     pointwise
-        Maker of log p(y_k | y_-k, draw), or None.
+        Maker of ``log p(y_k | y_-k, draw)``, or None.
     """
 
     positions: Array
@@ -208,7 +208,7 @@ class Posterior:
         return f"The chains do not agree yet: {' and '.join(parts)}. More draws help: model.extend(n_draws=...)."
 
     def to_arviz(self) -> Any:
-        """For ArviZ: posterior, sample_stats, and log p(y_k | y_-k, draw) as pointwise log likelihood.
+        """For ArviZ: posterior, sample_stats, and ``log p(y_k | y_-k, draw)`` as pointwise log likelihood.
 
         The likelihood does not factorise over rows, so its pointwise form is the leave-one-out predictive density in
         closed form for each draw, which is what Pareto-smoothed leave-one-out cross-validation needs.

@@ -1,8 +1,8 @@
 """Checks of transition kernels that have exactly known answers, shared by the fast and the slow tests.
 
 The joint law of unknowns and data is known: unknowns from the prior, data given them. Whatever leaves every posterior
-invariant also leaves this joint law invariant, so under it each unknown, sent through its prior distribution function, is
-uniform, and yᵀΛ⁻¹y is chi-square with n degrees of freedom, before and after any number of transitions.
+invariant also leaves this joint law invariant, so under it each unknown, sent through its prior distribution
+function, is uniform, and yᵀΛ⁻¹y is chi-square with n degrees of freedom, before and after any number of transitions.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,9 @@ def sample(
 ) -> tuple[Array, dict[str, Array]]:
     """Draws (chain, draw, coordinate) after warm-up, and their statistics."""
     total, store = n_warmup + n_draws, Store(n_chains)
-    assert run(model, Plan(sampler, n_warmup, options), new_chains(np.random.SeedSequence(seed), n_chains), total, store)
+    assert run(
+        model, Plan(sampler, n_warmup, options), new_chains(np.random.SeedSequence(seed), n_chains), total, store
+    )
     return kept(store, n_warmup, total)
 
 
@@ -37,7 +39,9 @@ def kept(store: Store, start: int, end: int) -> tuple[Array, dict[str, Array]]:
     chains = range(len(store.blocks))
     positions = np.stack([store.history(c, end)[start:] for c in chains])
     names = store.blocks[0][0].stats
-    columns = {k: [np.concatenate([block.stats[k] for block in store.blocks[c]])[start:end] for c in chains] for k in names}
+    columns = {
+        k: [np.concatenate([block.stats[k] for block in store.blocks[c]])[start:end] for c in chains] for k in names
+    }
     return positions, {k: np.stack(column) for k, column in columns.items()}
 
 
@@ -77,7 +81,7 @@ def fit_uniform(model: KernelProcess, position: Array) -> float:
     return float(stats.chi2.cdf(square.sum(), len(model.y)))
 
 
-# Successive-conditional simulation (Geweke, 2004), started in the joint law itself -------------------------------------
+# Successive-conditional simulation (Geweke, 2004), started in the joint law itself ----------------------------------
 
 Stepper = Callable[[np.random.Generator, KernelProcess, Array, Any], tuple[Array, Any]]
 
@@ -87,8 +91,8 @@ def successive_conditional(
 ) -> dict[str, float]:
     """z-scores of what is known of the joint law, from independent chains that alternate unknowns and data.
 
-    `advance(rng, model, position, memory)` moves the unknowns given the data. Each chain starts in the joint law, so its
-    averages are unbiased whatever its mixing; the chains are independent, so their spread gives an honest error.
+    `advance(rng, model, position, memory)` moves the unknowns given the data. Each chain starts in the joint law, so
+    its averages are unbiased whatever its mixing; the chains are independent, so their spread gives an honest error.
     """
     rng = np.random.default_rng(seed)
     averages = []
@@ -100,7 +104,12 @@ def successive_conditional(
             rows.append(np.append(prior_uniforms(model, position), fit_uniform(given, position)) - 0.5)
         averages.append(_known_means(np.array(rows)))
     names = [*(f"u{j}" for j in range(model.dimension)), "fit"]
-    labels = [*names, *(f"|{a}|" for a in names), *(f"{a}*fit" for a in names[:-1]), *(f"{a}*u_noise" for a in names[:-2])]
+    labels = [
+        *names,
+        *(f"|{a}|" for a in names),
+        *(f"{a}*fit" for a in names[:-1]),
+        *(f"{a}*u_noise" for a in names[:-2]),
+    ]
     table = np.array(averages)
     z = np.sqrt(n_chains) * table.mean(axis=0) / table.std(axis=0, ddof=1)
     return dict(zip(labels, z.tolist(), strict=True))
@@ -112,7 +121,7 @@ def _known_means(centred: Array) -> Array:
     return np.concatenate(products, axis=1).mean(axis=0)
 
 
-# One visit to a posterior, from an exact draw of it (Gandy & Scott, 2020) -----------------------------------------------
+# One visit to a posterior, from an exact draw of it (Gandy & Scott, 2020) --------------------------------------------
 
 
 def paired(model: KernelProcess, advance: Stepper, n_replications: int, seed: int) -> dict[str, float]:

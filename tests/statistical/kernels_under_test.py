@@ -16,7 +16,9 @@ Array = NDArray[np.float64]
 N_STEPS = 6  # transitions between two renewals of the data, so that what a kernel remembers is used
 
 
-def small_model(alpha: float = 1.0, preset: str = "theorem", depth: int = 1, n: int = 6, **options: Any) -> KernelProcess:
+def small_model(
+    alpha: float = 1.0, preset: str = "theorem", depth: int = 1, n: int = 6, **options: Any
+) -> KernelProcess:
     """A few rows with an intercept and two inputs."""
     rng = np.random.default_rng(7)
     X = np.column_stack([np.ones(n), rng.uniform(-2.0, 2.0, (n, 2))])
@@ -41,8 +43,9 @@ def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[st
 
 def jump_state(kernel: NutsWithJumps, position: Array, n_jumps: int = 2, period: int = 1) -> dict[str, Any]:
     """A state past its warm-up with a mixture to jump to."""
-    return {"position": position, "nuts": nuts_state(kernel.nuts, position), "mixture": fixed_mixture(len(position)).to_state(),
-            "n_jumps": n_jumps, "period": period, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
+    mixture = fixed_mixture(len(position)).to_state()
+    return {"position": position, "nuts": nuts_state(kernel.nuts, position), "mixture": mixture, "n_jumps": n_jumps,
+            "period": period, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
 
 
 def _repeat(rng: np.random.Generator, kernel: Any, state: Any) -> Any:
@@ -74,8 +77,25 @@ def independence(rng: np.random.Generator, model: KernelProcess, position: Array
     return _repeat(rng, Independence(model), {"position": position})["position"], None
 
 
+class Still:
+    """A kernel that stays where it is, so that nothing but the exchange moves."""
+
+    def __init__(self, target: KernelProcess, n_warmup: int) -> None:
+        self.target = target
+
+    def step(self, rng: np.random.Generator, state: Any, level: float) -> tuple[Any, dict[str, float]]:
+        return state, {"n_gradients": 0.0, "n_failures": 0.0}
+
+
 def exchange(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
-    """Exchanges between the posterior and the prior; the replica at the prior goes on from round to round."""
+    """Exchanges alone, with a replica drawn from the prior."""
+    kernel = Tempered(model, 0, levels=(1.0, 0.0), make=Still)
+    rungs = [{"position": position}, {"position": model.sample_prior(rng)}]
+    return kernel.step(rng, {"position": position, "rungs": rungs, "iteration": 0}, 1.0)[0]["position"], None
+
+
+def tempered(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """NUTS at the posterior and at the prior, with exchanges; the replica at the prior goes on from round to round."""
     kernel = Tempered(model, 0, levels=(1.0, 0.0))
     other = model.sample_prior(rng) if memory is None else memory
     rungs = [nuts_state(k, x) for k, x in zip(kernel.kernels, (position, other))]
@@ -83,4 +103,7 @@ def exchange(rng: np.random.Generator, model: KernelProcess, position: Array, me
     return state["position"], state["rungs"][1]["position"]
 
 
-MOVES = {"nuts": nuts, "jump": jump, "nuts_and_jumps": nuts_and_jumps, "independence": independence, "exchange": exchange}
+MOVES = {
+    "nuts": nuts, "jump": jump, "nuts_and_jumps": nuts_and_jumps, "independence": independence, "exchange": exchange,
+    "tempered": tempered,
+}  # fmt: skip

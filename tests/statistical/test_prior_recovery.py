@@ -28,8 +28,13 @@ def assert_prior(model: KernelProcess, draws: Array) -> None:
         u = uniforms[..., j]
         size = float(array_stats.ess(u))
         assert size > 100.0
-        # the spread is that of a uniform variable, as a sample in which a rare event is rarer still underrates its error
-        known = ((u, 0.5, 1.0 / 12.0), ((u - 0.5) ** 2, 1.0 / 12.0, 1.0 / 180.0), (u < 0.1, 0.1, 0.09), (u > 0.9, 0.1, 0.09))
+        # the spread is that of a uniform variable, as a sample with too few rare events underrates its error
+        known = (
+            (u, 0.5, 1.0 / 12.0),
+            ((u - 0.5) ** 2, 1.0 / 12.0, 1.0 / 180.0),
+            (u < 0.1, 0.1, 0.09),
+            (u > 0.9, 0.1, 0.09),
+        )
         for values, mean, variance in known:
             column = np.asarray(values, dtype=float)
             z = (column.mean() - mean) / np.sqrt(variance / min(float(array_stats.ess(column)), size))

@@ -1,7 +1,7 @@
 """Simulation-based calibration: the unknowns that made the data rank uniformly among posterior draws given these data.
 
-Ranked are every log scale, the log noise variance, the log likelihood and the function at a new input. A sampler passes if
-all its rank distribution functions lie within simultaneous bands at once with probability 95 %.
+Ranked are every log scale, the log noise variance, the log likelihood and the function at a new input. A sampler passes
+if all its rank distribution functions lie within simultaneous bands at once with probability 95 %.
 """
 
 from collections import defaultdict
@@ -62,7 +62,12 @@ def quantities(model: KernelProcess, positions: Array, likelihood: Array, functi
 
 
 def add_ranks(
-    ranks: dict[str, list[int]], rng: np.random.Generator, model: KernelProcess, truth: Array, function: float, draws: Array
+    ranks: dict[str, list[int]],
+    rng: np.random.Generator,
+    model: KernelProcess,
+    truth: Array,
+    function: float,
+    draws: Array,
 ) -> None:
     """Rank the truth among draws in every quantity."""
     everything = np.vstack([truth, draws])
@@ -109,7 +114,9 @@ def test_ranks_are_uniform(case: str) -> None:
         effective.append(size)
         add_ranks(ranks, rng, model, truth, function, draws)
     few = np.mean(np.array(effective) < N_DRAWS)
-    remark = f"effective draws: median {np.median(effective):.0f}, least {min(effective):.0f}, {few:.1%} under {N_DRAWS}"
+    remark = (
+        f"effective draws: median {np.median(effective):.0f}, least {min(effective):.0f}, {few:.1%} under {N_DRAWS}"
+    )
     assert few < 0.05
     assert report(case, ranks, remark) <= 1.0
 
