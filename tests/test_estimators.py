@@ -19,7 +19,7 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableKernelRegressor, load
 from cadlag.methods import METHODS
@@ -67,23 +67,14 @@ def same(one, other):
 # scikit-learn --------------------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([StableKernelRegressor(sampler="independence", n_draws=30, n_warmup=60, n_chains=1)])
+@parametrize_with_checks(
+    [
+        StableKernelRegressor(n_draws=20, n_warmup=50, n_chains=1),
+        StableKernelRegressor(sampler="independence", n_draws=30, n_warmup=60, n_chains=1),
+    ]
+)
 def test_scikit_learn(estimator, check):
     """All checks; none is expected to fail."""
-    check(estimator)
-
-
-def checks_of_nuts():
-    """All checks but the one that sets alpha = 0.01, where NUTS needs a longer warm-up than a test can wait for."""
-    short = StableKernelRegressor(alpha=1.9, n_draws=8, n_warmup=12, n_chains=1)
-    for estimator, check in estimator_checks_generator(short):
-        if check.func.__name__ != "check_regressors_train":
-            options = [f"{key}={value}" for key, value in check.keywords.items()]
-            yield pytest.param(estimator, check, id=" ".join([check.func.__name__, *options]))
-
-
-@pytest.mark.parametrize(("estimator", "check"), list(checks_of_nuts()))
-def test_scikit_learn_with_nuts(estimator, check):
     check(estimator)
 
 

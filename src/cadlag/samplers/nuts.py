@@ -187,16 +187,19 @@ class Nuts:
         return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
-        """Start from the prior with a unit metric."""
-        return self.start_from(find_start(rng, self.target))
+        """Start from the prior, with the prior's own spread as first metric."""
+        position = find_start(rng, self.target)
+        return self.start_from(position, _prior_spread(rng, self.target))
 
-    def start_from(self, position: Array) -> State:
+    def start_from(self, position: Array, spread: Array | None = None) -> State:
         """A state at a given position, with nothing learned yet.
 
         Parameters
         ----------
         position
             Where to start.
+        spread
+            Standard deviations of the first metric; ones by default.
 
         Returns
         -------
@@ -204,8 +207,9 @@ class Nuts:
             A fresh state.
         """
         d = len(position)
+        factor = np.diag(np.ones(d) if spread is None else spread)
         return {
-            "position": position, "iteration": 0, "step_size": 0.0, "factor": np.eye(d),
+            "position": position, "iteration": 0, "step_size": 0.0, "factor": factor,
             "averaging": _restart_averaging(0.1),
             "welford": {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))},
         }  # fmt: skip
@@ -370,6 +374,13 @@ class Nuts:
         averaging = state["averaging"]
         step = math.exp(averaging["log_mean"]) if averaging["count"] > 0 else averaging["tried"]
         return {**state, "step_size": step, "iteration": max(state["iteration"], self.n_warmup)}
+
+
+def _prior_spread(rng: np.random.Generator, target: Target, n: int = 200) -> Array:
+    """Interquartile range of prior draws in normal units: log scales spread like 1/α, far from one when α is small."""
+    draws = np.stack([target.sample_prior(rng) for _ in range(n)])
+    low, high = np.quantile(draws, [0.25, 0.75], axis=0)
+    return np.maximum((high - low) / 1.349, 1e-6)
 
 
 def _info(value: float, accept: float, n_leapfrog: int, diverging: bool, n_failures: int, step: float) -> Info:
