@@ -1,44 +1,32 @@
 """y = ψ(x) + ε, ψ the deep α-stable kernel process of Loría & Bhadra (2025): the scikit-learn face."""
 
-import hashlib
-import json
 import math
 import numbers
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from cadlag.estimators.base import KINDS, POINTS, AtomRegressor, as_generator, as_seed
-from cadlag.estimators.scaling import Scaling, refuse_overflow, require_memory
+from cadlag.estimators.base import KINDS, POINTS, as_generator
+from cadlag.estimators.sampled import SampledRegressor
+from cadlag.estimators.scaling import refuse_overflow, require_memory
 from cadlag.gaussian import sample_normal
-from cadlag.kernels import cross_correlations, layers
 from cadlag.models.kernel_process import NOISE_PRIORS, PRESETS, KernelProcess
-from cadlag.posterior import Posterior, Table
+from cadlag.posterior import Table
 from cadlag.samplers import SAMPLERS
-from cadlag.samplers.chains import Plan, Store, new_chains, run
-from cadlag.samplers.checkpoint import Checkpoint
-from cadlag.samplers.progress import TextProgress
-from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
 
-_SETTINGS_OF_A_RUN = (
-    "alpha", "depth", "order", "preset", "fit_intercept", "noise_prior_on", "sampler", "n_warmup", "n_chains",
-    "standardize",
-)  # fmt: skip
+_REPEATS = 4  # permutations averaged for the relevance of an input
 
 
-class StableKernelRegressor(AtomRegressor):
+class StableKernelRegressor(SampledRegressor):
     """Bayesian regression with the deep α-stable kernel process.
 
     A priori the function is a deep, infinitely wide network whose weights have infinite variance; given its positive
@@ -108,6 +96,10 @@ class StableKernelRegressor(AtomRegressor):
     """
 
     _method: ClassVar[str] = "kernel"
+    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
+        "alpha", "depth", "order", "preset", "fit_intercept", "noise_prior_on", "sampler", "n_warmup", "n_chains",
+        "standardize",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -149,63 +141,7 @@ class StableKernelRegressor(AtomRegressor):
         self.progress = progress
         self.random_state = random_state
 
-    # Fitting ---------------------------------------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None = None) -> Self:
-        """Sample the posterior.
-
-        Parameters
-        ----------
-        X
-            Inputs, (n, n_features).
-        y
-            Responses, (n,).
-        checkpoint
-            A directory that makes the run durable; fitting again with the same data and settings resumes it.
-
-        Returns
-        -------
-        Self
-            The fitted regressor.
-        """
-        with self._unchanged_on_failure():
-            self._check_settings()
-            X, y = self._take_training_data(X, y)
-            workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
-            require_memory(
-                12.0 * len(y) ** 2 * workers, f"An exact fit to {len(y)} rows",
-                "use fewer rows or fewer workers (n_jobs)", self.max_memory,
-            )  # fmt: skip
-            self.model_ = self._make_model(X, y)
-            seed = as_seed(self.random_state)
-            total = int(self.n_warmup + self.n_draws)
-            store: Store = Store(self.n_chains)
-            if checkpoint is not None:
-                durable = self._open_checkpoint(checkpoint, seed)
-                seed, store = np.random.SeedSequence(durable.entropy), durable.up_to(total)
-            self._run(new_chains(seed, self.n_chains), total, store, int(self.n_warmup))
-        return self
-
-    def extend(self, n_draws: int = 1000) -> Self:
-        """More draws, continuing the chains bit for bit.
-
-        Parameters
-        ----------
-        n_draws
-            Draws to add to each chain.
-
-        Returns
-        -------
-        Self
-            The same regressor with more draws.
-        """
-        check_is_fitted(self)
-        if not (isinstance(n_draws, int | np.integer) and n_draws >= 1):
-            raise ValueError(f"n_draws must be an integer of at least 1, got {n_draws!r}")
-        done = self.chains_[0]["done"]
-        store = Store(len(self.chains_))
-        self._run(self.chains_, done + int(n_draws), store, done, self.posterior_)
-        return self
+    # The model -------------------------------------------------------------------------------------------------------
 
     def _make_model(self, X: Array, y: Array) -> KernelProcess:
         return KernelProcess(
@@ -224,58 +160,21 @@ class StableKernelRegressor(AtomRegressor):
             raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
         return float(known) if known.ndim == 0 else known
 
-    def _open_checkpoint(self, checkpoint: str | PathLike[str], seed: np.random.SeedSequence) -> Checkpoint:
-        entropy = seed.entropy
-        if not isinstance(entropy, int) or seed.spawn_key:
-            raise ValueError("a checkpoint needs random_state to be None or an integer")
-        return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy)
+    def _require_fit_memory(self, n: int) -> None:
+        workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
+        require_memory(
+            12.0 * n**2 * workers, f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
+            self.max_memory,
+        )  # fmt: skip
 
-    def _fingerprint(self) -> str:
-        settings = {name: _plain(getattr(self, name)) for name in (*_SETTINGS_OF_A_RUN, "random_state")}
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-        # The known noise in standard units, since the same number means something else beside another y.
-        known = self.model_.noise_variance
-        for values in (self.model_.X, self.model_.y, np.asarray(math.nan if known is None else known)):
-            digest.update(str(values.shape).encode() + values.tobytes())
-        return digest.hexdigest()
+    def _training_inputs(self) -> Array:
+        return np.ascontiguousarray(self.model_.X[:, 1:]) if self.fit_intercept else self.model_.X
 
-    def _run(self, chains: Any, total: int, store: Store, keep_from: int, before: Posterior | None = None) -> None:
-        plan = Plan(self.sampler, int(self.n_warmup))
-        progress = TextProgress() if self.progress is True else self.progress or None
-        try:
-            finished = run(self.model_, plan, chains, total, store, self.n_jobs, progress)
-        except ArithmeticError as error:
-            raise ValueError(f"these data cannot be fitted as they are: {error}") from error
-        end = total if finished else _common_end(store)
-        if end - keep_from < 1:
-            raise KeyboardInterrupt("interrupted before the first draw was kept: there is nothing to return")
-        if not finished:
-            warnings.warn(
-                f"interrupted: {end - keep_from} draws a chain are kept, extend() adds more", UserWarning, stacklevel=3
-            )
-        skip = keep_from - store.blocks[0][0].start
-        positions = np.stack([store.history(c, end - store.blocks[c][0].start)[skip:] for c in range(len(chains))])
-        stats = {name: _stat(store, name, keep_from, end) for name in store.blocks[0][0].stats}
-        if before is not None:
-            positions = np.concatenate([before.positions, positions], axis=1)
-            stats = {name: np.concatenate([before.stats[name], stats[name]], axis=1) for name in stats}
-        self.chains_ = [state for c in range(len(chains)) if (state := store.chain_at(c, end)) is not None]
-        self._set_posterior(positions, stats)
-        complaint = self.posterior_.complaint()
-        if complaint is not None:
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
+    def _labels(self) -> dict[str, list[str]]:
+        return {"input_scales": self._input_names(), "layer_scales": [f"c{k}" for k in self.model_.random_layers]}
 
-    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
-        draws = self.model_.named(positions)
-        if "noise_variance" in draws:
-            draws["noise_variance"] = draws["noise_variance"] * float(self.response_scaling_.scale) ** 2
-        labels = {
-            "input_scales": self._input_names(),
-            "layer_scales": [f"c{k}" for k in self.model_.random_layers],
-        }
-        pointwise = partial(_leave_one_out, self.model_, math.log(float(self.response_scaling_.scale)))
-        self.posterior_ = Posterior(positions, stats, draws, labels, pointwise)
-        self.diagnostics_ = self.posterior_.diagnostics()
+    def _pointwise(self) -> Callable[[Array], Array]:
+        return partial(_leave_one_out, self.model_, math.log(float(self.response_scaling_.scale)))
 
     def _input_names(self) -> list[str]:
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
@@ -307,12 +206,6 @@ class StableKernelRegressor(AtomRegressor):
                 raise ValueError("noise_variance must be positive and finite, or None to learn it")
 
     # Atoms -----------------------------------------------------------------------------------------------------------
-
-    def _n_atoms(self) -> int:
-        return len(self._atoms())
-
-    def _atoms(self) -> Array:
-        return self.posterior_.atoms(self.n_atoms)
 
     def _moments(self, X: Array) -> tuple[Array, Array, Array]:
         inputs, atoms = self._with_intercept(X), self._atoms()
@@ -357,9 +250,10 @@ class StableKernelRegressor(AtomRegressor):
         rng = as_generator(random_state)
         X = self.model_.X[rng.permutation(len(self.model_.X))[:n_rows]]
         first = int(self.fit_intercept)
-        variants = [X] + [_permuted(rng, X, first + j) for j in range(self.n_features_in_)]
+        columns_to_permute = range(first, self.model_.n_inputs)
+        variants = [[_permuted(rng, X, column) for _ in range(_REPEATS)] for column in columns_to_permute]
         positions = self.posterior_.atoms(n_atoms)
-        shares = np.array([_lost_shares(self.model_, position, variants) for position in positions])
+        shares = np.array([_lost_shares(self.model_, position, X, variants) for position in positions])
         low, middle, high = np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
         columns = {"input": self._input_names()[first:], "relevance": middle, "q05": low, "q95": high}
         if "input_scales" in self.posterior_.draws:
@@ -497,7 +391,7 @@ class StableKernelRegressor(AtomRegressor):
         model = self._prior_model(np.concatenate([first, second]))
         rng = as_generator(random_state)
         n_samples = 1 if model.n_scales == 0 else n_samples
-        values = np.array([_information(model, model.sample_prior(rng)) for _ in range(n_samples)])
+        values = np.array([model.information(model.sample_prior(rng)) for _ in range(n_samples)])
         error = values.std(axis=0, ddof=1) / math.sqrt(n_samples) if n_samples > 1 else np.zeros(len(first))
         return values.mean(axis=0), error
 
@@ -508,74 +402,6 @@ class StableKernelRegressor(AtomRegressor):
             self._with_intercept(X), np.zeros(len(X)), float(self.alpha), int(self.order), int(self.depth), self.preset,
             known, self.noise_prior_on,
         )  # fmt: skip
-
-    # Files -----------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
-
-        Parameters
-        ----------
-        path
-            Where; the file is complete or absent.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        tree = {
-            "method": self._method,
-            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
-            "data": {"X": self.model_.X, "y": self.model_.y},
-            "feature_names": None if names is None else [str(name) for name in names],
-            "n_features": int(self.n_features_in_),
-            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
-            "response_scaling": {
-                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
-            },
-            "positions": self.posterior_.positions,
-            "stats": self.posterior_.stats,
-            "chains": self.chains_,
-        }  # fmt: skip
-        write_tree(path, tree, "model")
-
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> Self:
-        model = cls(**tree["settings"])
-        model._check_settings()
-        model.n_features_in_ = tree["n_features"]
-        if tree["feature_names"] is not None:
-            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
-        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
-        response = tree["response_scaling"]
-        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
-        X = tree["data"]["X"][:, 1:] if model.fit_intercept else tree["data"]["X"]
-        model.model_ = model._make_model(X, tree["data"]["y"])
-        model.chains_ = tree["chains"]
-        model._set_posterior(tree["positions"], tree["stats"])
-        return model
-
-
-def _plain(value: Any) -> Any:
-    """A setting as a file can hold it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, str | int | float | bool | type(None)):
-        return value
-    array = np.asarray(value)
-    return array if array.dtype.kind in "biuf" else None
-
-
-def _common_end(store: Store) -> int:
-    """The last iteration at which every chain has the end of a block."""
-    ends = [{block.end for block in blocks} for blocks in store.blocks]
-    return max(set.intersection(*ends), default=0)
-
-
-def _stat(store: Store, name: str, start: int, end: int) -> Array:
-    rows = []
-    for blocks in store.blocks:
-        offset = blocks[0].start
-        rows.append(np.concatenate([block.stats[name] for block in blocks])[start - offset : end - offset])
-    return np.stack(rows)
 
 
 def _moments_of(model: KernelProcess, positions: Array, X: Array) -> tuple[Array, Array, Array]:
@@ -605,29 +431,15 @@ def _permuted(rng: np.random.Generator, X: Array, column: int) -> Array:
     return changed
 
 
-def _lost_shares(model: KernelProcess, position: Array, variants: list[Array]) -> Array:
+def _lost_shares(model: KernelProcess, position: Array, X: Array, variants: list[list[Array]]) -> Array:
     atom = model.condition(position)
-    plain, *permuted = [atom.mean(X) for X in variants]
+    plain = atom.mean(X)
     spread = 2.0 * float(np.var(plain))
     if spread == 0.0:
-        return np.zeros(len(permuted))
-    return np.array([float(np.mean((plain - other) ** 2)) / spread for other in permuted])
+        return np.zeros(len(variants))
+    lost = [[float(np.mean((plain - atom.mean(changed)) ** 2)) for changed in column] for column in variants]
+    return np.mean(lost, axis=1) / spread
 
 
 def _nth(matrices: Iterator[Array], n: int) -> Array:
     return next(matrix for k, matrix in enumerate(matrices) if k == n)
-
-
-def _information(model: KernelProcess, position: Array) -> Array:
-    """-½ log(1 - ρ²) between row i and row m + i."""
-    scales = model.scales(position)
-    m = len(model.X) // 2
-    values = np.empty(m)
-    for i in range(m):
-        one, other = (
-            layers(model.X[k : k + 1], scales.log_weights, scales.log_inner, model.order, model.constant)
-            for k in (i, m + i)
-        )
-        rho = float(cross_correlations(one, other)[0, 0])
-        values[i] = -0.5 * math.log(max(1.0 - rho * rho, 1e-16))
-    return values

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import gaussian, kernels
+from cadlag.models.atom import Atom, Scales
+from cadlag.models.noise import log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -28,28 +30,6 @@ Array = NDArray[np.float64]
 PRESETS = ("theorem", "prop2", "published_code")
 NOISE_PRIORS = ("variance", "sd")
 _LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
-
-
-@dataclass(frozen=True)
-class Scales:
-    """The scales at one position, as the recursion wants them.
-
-    Attributes
-    ----------
-    log_weights
-        log(c_1 s_j / d₁), (p,).
-    log_inner
-        log c_2 .. log c_K.
-    log_output
-        log c_{K+1}.
-    log_noise
-        log σ², one number or one for each row.
-    """
-
-    log_weights: Array
-    log_inner: Array
-    log_output: float
-    log_noise: float | Array
 
 
 @dataclass(frozen=True)
@@ -243,13 +223,27 @@ class KernelProcess:
             values, gradient[: self.n_scales] = self.law.log_density_and_slope(position[: self.n_scales])
             value = float(values.sum())
         if self.noise_variance is None:
-            log_density, gradient[-1] = _half_cauchy(float(position[-1]), self.noise_scale, self.noise_prior_on)
+            log_density, gradient[-1] = log_half_cauchy(float(position[-1]), self.noise_scale, self.noise_prior_on)
             value += log_density
         return value, gradient
 
     # Likelihood ------------------------------------------------------------------------------------------------------
 
-    def _layers(self, scales: Scales, X: Array | None = None) -> kernels.Layers:
+    def layers(self, scales: Scales, X: Array | None = None) -> kernels.Layers:
+        """The recursion's diagonals and unit vectors.
+
+        Parameters
+        ----------
+        scales
+            All scales.
+        X
+            Inputs with intercept; the training inputs by default.
+
+        Returns
+        -------
+        kernels.Layers
+            What kernel entries are made of.
+        """
         inputs = self.X if X is None else X
         return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order, self.constant)
 
@@ -259,7 +253,7 @@ class KernelProcess:
         return self._buffers["correlation"]
 
     def _observe(self, scales: Scales) -> tuple[kernels.Layers, gaussian.Observed, Array]:
-        points = self._layers(scales)
+        points = self.layers(scales)
         data = gaussian.observe(self.y, points.log_variance + scales.log_output, scales.log_noise)
         return points, data, kernels.correlations(points, data.weight, self._buffer())
 
@@ -362,7 +356,7 @@ class KernelProcess:
 
     # Given the scales ------------------------------------------------------------------------------------------------
 
-    def condition(self, position: Array) -> "Atom":
+    def condition(self, position: Array) -> Atom:
         """The Gaussian process that one draw stands for, given the data.
 
         Parameters
@@ -420,6 +414,27 @@ class KernelProcess:
             sd = np.exp(0.5 * points.log_variance)
             yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)
 
+    def information(self, position: Array) -> Array:
+        """Mutual information -½ log(1 - ρ²) of the function at row i and at row m + i of 2m rows.
+
+        Parameters
+        ----------
+        position
+            Scales.
+
+        Returns
+        -------
+        Array
+            (m,).
+        """
+        m, scales = len(self.X) // 2, self.scales(position)
+        values = np.empty(m)
+        for i in range(m):
+            pair = [self.layers(scales, self.X[k : k + 1]) for k in (i, m + i)]
+            rho = float(kernels.cross_correlations(*pair)[0, 0])
+            values[i] = -0.5 * math.log(max(1.0 - rho * rho, 1e-16))
+        return values
+
     def _log_first(self, position: Array) -> float:
         """log c_1, which Σ_0 does not contain."""
         return float(position[self.n_inputs]) if self.n_scales and self.preset == "published_code" else 0.0
@@ -441,93 +456,3 @@ class KernelProcess:
         """
         scales = self.scales(position)
         return float(np.concatenate(([self._log_first(position)], scales.log_inner, [scales.log_output]))[layer - 1])
-
-
-@dataclass(frozen=True)
-class Atom:
-    """One draw, conditioned on the data.
-
-    Attributes
-    ----------
-    model
-        The process.
-    scales
-        Its scales.
-    points
-        Layers of the training inputs.
-    conditioner
-        The conditional Gaussian.
-    """
-
-    model: KernelProcess
-    scales: Scales
-    points: kernels.Layers
-    conditioner: gaussian.Conditioner
-
-    @property
-    def noise_variance(self) -> float:
-        """Variance of the noise on a new observation (the mean of the rows' when they differ)."""
-        return float(np.mean(np.exp(self.scales.log_noise)))
-
-    def moments(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of the function.
-
-        Parameters
-        ----------
-        X
-            New inputs with intercept, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) each.
-        """
-        new = self.model._layers(self.scales, X)
-        cross = kernels.cross_correlations(new, self.points)
-        return self.conditioner.moments(cross, new.log_variance + self.scales.log_output)
-
-    def mean(self, X: Array) -> Array:
-        """Mean of the function alone, which needs no solve.
-
-        Parameters
-        ----------
-        X
-            New inputs with intercept, (m, p).
-
-        Returns
-        -------
-        Array
-            (m,).
-        """
-        new = self.model._layers(self.scales, X)
-        cross = kernels.cross_correlations(new, self.points)
-        weighted = cross @ (self.conditioner.weight * self.conditioner.beta)
-        return weighted * np.exp(0.5 * (new.log_variance + self.scales.log_output))
-
-    def joint(self, X: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the function.
-
-        Parameters
-        ----------
-        X
-            New inputs with intercept, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) and (m, m).
-        """
-        new = self.model._layers(self.scales, X)
-        cross = kernels.cross_correlations(new, self.points)
-        own = kernels.cross_correlations(new, new)
-        return self.conditioner.joint(cross, own, new.log_variance + self.scales.log_output)
-
-
-def _half_cauchy(log_v: float, scale: float, on: str) -> tuple[float, float]:
-    """Log density of log σ² and its slope when σ² (or σ) is half-Cauchy(scale)."""
-    power = 2.0 if on == "variance" else 1.0
-    # With z = σ^power / scale: density of log σ² is (power/2)·(2/π) z / (1 + z²).
-    log_z = 0.5 * power * log_v - math.log(scale)
-    softplus = max(2.0 * log_z, 0.0) + math.log1p(math.exp(-abs(2.0 * log_z)))
-    value = math.log(power / math.pi) + log_z - softplus
-    return value, 0.5 * power * (1.0 - 2.0 * math.exp(2.0 * log_z - softplus))
