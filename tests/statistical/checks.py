@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -32,6 +33,25 @@ def sample(
         model, Plan(sampler, n_warmup, options), new_chains(np.random.SeedSequence(seed), n_chains), total, store
     )
     return kept(store, n_warmup, total)
+
+
+def sample_until(
+    model: Any, sampler: str, n_warmup: int, n_draws: int, n_chains: int, seed: Any, wanted: float, **options: Any
+) -> tuple[Array, dict[str, Array], float]:
+    """Draws from a run that is doubled, at most three times, until it holds so many effective ones; how many it holds."""
+    store, plan = Store(n_chains), Plan(sampler, n_warmup, options)
+    parent = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    chains = new_chains(parent, n_chains)
+    for longer in (1, 2, 4, 8):
+        end = n_warmup + longer * n_draws
+        assert run(model, plan, chains, end, store)
+        positions, info = kept(store, n_warmup, end)
+        effective = min(float(array_stats.ess(column)) for column in np.moveaxis(positions, 2, 0))
+        if np.ptp(info["log_likelihood"]) > 1e-6:
+            effective = min(effective, float(array_stats.ess(info["log_likelihood"])))
+        if effective >= wanted:
+            break
+    return positions, info, effective
 
 
 def kept(store: Store, start: int, end: int) -> tuple[Array, dict[str, Array]]:

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 
 from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.chains import Plan, Store, new_chains, run
 from cadlag.samplers.independence import Independence
-from statistical.checks import kept, rank_deviation, sample_function
+from statistical.checks import rank_deviation, sample_function, sample_until
 
 Array = NDArray[np.float64]
 
@@ -89,15 +87,7 @@ def report(name: str, ranks: dict[str, list[int]], remark: str) -> float:
 def posterior(case: str, model: KernelProcess, seed: np.random.SeedSequence) -> tuple[Array, float]:
     """Draws thinned from a run long enough to hold as many independent ones, and the effective number it held."""
     sampler, _, n_chains, n_warmup, n_draws, options = CASES[case]
-    store, plan, chains = Store(n_chains), Plan(sampler, n_warmup, options), new_chains(seed, n_chains)
-    for longer in (1, 2, 4, 8):
-        end = n_warmup + longer * n_draws
-        assert run(model, plan, chains, end, store)
-        positions, info = kept(store, n_warmup, end)
-        columns = [*np.moveaxis(positions, 2, 0), info["log_likelihood"]]
-        effective = min(float(array_stats.ess(column)) for column in columns)
-        if effective >= N_DRAWS:
-            break
+    positions, _, effective = sample_until(model, sampler, n_warmup, n_draws, n_chains, seed, N_DRAWS, **options)
     pooled = positions.reshape(-1, positions.shape[2])
     return pooled[np.linspace(0, len(pooled) - 1, N_DRAWS).astype(int)], effective
 

@@ -119,4 +119,4 @@ def _schedule(rate: float) -> tuple[int, int]:
     if rate < 0.02:
         return 1, 1
     n_jumps = min(math.ceil(1.6 / rate), _MOST_JUMPS)
-    return n_jumps, 20 if rate > 0.4 else 10 if rate > 0.15 else 3 if rate > 0.05 else 1
+    return n_jumps, 10 if rate > 0.15 else 3 if rate > 0.05 else 1
