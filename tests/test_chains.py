@@ -85,9 +85,12 @@ def test_blocks_of_one_iteration(sampler: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("options", [{"preset": "published_code", "depth": 2, "alpha": 1.5}, {"order": 0}])
 def test_block_length_does_not_matter(sampler: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Block lengths follow the clock, so both ends are pinned: compiling in the first block must not shorten the rest.
     monkeypatch.setattr(chains, "_FIRST_BLOCK", 10_000)
+    monkeypatch.setattr(chains, "_BLOCK_SECONDS", 1e9)
     whole = straight(sampler, **options)
     monkeypatch.setattr(chains, "_FIRST_BLOCK", 3)
+    monkeypatch.setattr(chains, "_BLOCK_SECONDS", 1e-9)
     pieces = straight(sampler, **options)
     assert len(pieces.blocks[0]) > len(whole.blocks[0])
     assert_same(whole, pieces)

@@ -38,7 +38,7 @@ def sample(
 def sample_until(
     model: Any, sampler: str, n_warmup: int, n_draws: int, n_chains: int, seed: Any, wanted: float, **options: Any
 ) -> tuple[Array, dict[str, Array], float]:
-    """Draws from a run that is doubled, at most three times, until it holds so many effective ones; how many it holds."""
+    """Draws from a run doubled, at most three times, until it holds so many effective ones; how many it holds."""
     store, plan = Store(n_chains), Plan(sampler, n_warmup, options)
     parent = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     chains = new_chains(parent, n_chains)
