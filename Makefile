@@ -35,10 +35,10 @@ check: $(READY)
 	$(BIN)/pydoclint --quiet src/cadlag
 
 unit: $(READY)
-	$(BIN)/pytest -m "not slow" -n 2
+	$(BIN)/pytest -m "not slow" -n 2 --dist worksteal
 
 slow: $(READY)
-	$(BIN)/pytest -m slow -n 2 -s
+	$(BIN)/pytest -m slow -n 2 --dist worksteal -rA
 
 bench: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
