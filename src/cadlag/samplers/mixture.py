@@ -1,9 +1,8 @@
 """q(x) = Σ_k w_k t_ν(x; m_k, C_k): a mixture of multivariate t laws fitted to draws by expectation-maximisation.
 
 Used as a proposal that knows every place the chains have seen. Its tails (ν = 5) must be heavy: log scales that data
-say little of have exponential tails, and with ν = 20 chains stuck there (effective size 30 of 2,400 draws from the
-prior, against 1,300), though acceptance was higher elsewhere. The number of components is the one that predicts
-held-out draws best.
+say little of have exponential tails, and chains can stick there when q is lighter. The number of components is the one
+that predicts held-out draws best.
 """
 
 import math
