@@ -142,7 +142,7 @@ class Posterior:
         return out
 
     def summary(self) -> Table:
-        """Mean of the logarithm apart, all in natural units: median, 90 % interval, R-hat, bulk and tail ESS.
+        """Median, 90 % interval, R-hat, bulk and tail ESS of every scalar, in natural units.
 
         Returns
         -------

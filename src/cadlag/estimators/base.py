@@ -1,7 +1,8 @@
 """p(y* | x*) = T⁻¹ Σ_t N(μ_t(x*), v_t(x*)): everything a regressor whose posterior is a set of atoms can be asked.
 
-A method supplies `_moments(X, kind)` (means and variances of each atom at standardised inputs) and `_joint_atoms(X)`;
-prediction, quantiles, intervals, densities, joint draws and their units are the same for all of them.
+A method supplies `_n_atoms()`, `_moments(X)` (means, variances and noise variances of all atoms at standardised
+inputs) and `_joint(X, atoms)`; prediction, quantiles, intervals, densities, joint draws and their units are the same
+for all of them.
 """
 
 from collections.abc import Iterator
