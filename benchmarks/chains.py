@@ -38,6 +38,11 @@ class Counted:
         self.n_values += 1
         return self.model.log_target(position, level)
 
+    def log_likelihood_at(self, position: np.ndarray, level: float) -> float:
+        """Count, and pass on."""
+        self.n_values += 1
+        return self.model.log_likelihood_at(position, level)
+
     def log_target_gradient(self, position: np.ndarray, level: float) -> tuple[float, np.ndarray]:
         """Count, and pass on."""
         self.n_gradients += 1

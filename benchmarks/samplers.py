@@ -14,6 +14,7 @@ from cadlag.samplers.chains import Plan
 
 OURS, THEIRS = "nuts", "independence"
 TARGETS = {"yacht": 300.0, "1d": 50.0}
+FIRST_SEED = 100  # no choice of the samplers was made on these
 
 
 def run(settings: Settings) -> Report:
@@ -25,7 +26,7 @@ def run(settings: Settings) -> Report:
     for data in TARGETS:
         rates: list[dict[str, list[Rate]]] = []
         try:
-            for seed in range(settings.n_seeds(5)):
+            for seed in range(FIRST_SEED, FIRST_SEED + settings.n_seeds(5)):
                 rates.append(_one_seed(data, seed, settings, report))
         except MissingError as reason:
             report.notes.append(f"{data} skipped: {reason}")

@@ -40,6 +40,9 @@ class Toy:
     def sample_prior(self, rng: np.random.Generator) -> Array:
         return rng.logistic(0.0, self.spread, self.dimension)
 
+    def log_likelihood_at(self, position: Array, level: float) -> float:
+        return self.log_target(position, level) - self.log_prior(position)
+
     def log_target(self, position: Array, level: float) -> float:
         return self.log_target_gradient(position, level)[0]
 

@@ -71,7 +71,7 @@ def test_level_zero(sampler: str, alpha: float, noise_prior_on: str) -> None:
     rng = np.random.default_rng(32)
     kernel = SAMPLERS[sampler](model, 200)
     state, seen = kernel.init(rng), []
-    for i in range(1, 1001):
+    for i in range(1, 4001):
         state, _ = kernel.step(rng, state, 0.0)
         seen.append(state["position"])
         if i in kernel.rendezvous:

@@ -125,6 +125,9 @@ class Backwards:
     def log_target(self, position: Array, level: float) -> float:
         return self.model.log_target(position[::-1].copy(), level)
 
+    def log_likelihood_at(self, position: Array, level: float) -> float:
+        return self.model.log_likelihood_at(position[::-1].copy(), level)
+
     def sample_prior(self, rng: np.random.Generator) -> Array:
         return self.model.sample_prior(rng)[::-1]
 

@@ -315,6 +315,23 @@ class KernelProcess:
             gradient[-1] = marginal.log_noise.sum()
         return gradient
 
+    def log_likelihood_at(self, position: Array, level: float) -> float:
+        """level × log likelihood.
+
+        Parameters
+        ----------
+        position
+            Where.
+        level
+            Inverse temperature.
+
+        Returns
+        -------
+        float
+            The target's log density less the prior's.
+        """
+        return level * self.log_likelihood(position) if level > 0.0 else 0.0
+
     def log_target(self, position: Array, level: float) -> float:
         """log prior + level × log likelihood.
 
@@ -331,7 +348,7 @@ class KernelProcess:
             Unnormalised log density.
         """
         prior = self.log_prior(position)
-        return prior + level * self.log_likelihood(position) if level > 0.0 and math.isfinite(prior) else prior
+        return prior + self.log_likelihood_at(position, level) if math.isfinite(prior) else prior
 
     def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
         """The same with its gradient.

@@ -34,6 +34,9 @@ class Target(Protocol):
     def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
         """Log density and its gradient."""
 
+    def log_likelihood_at(self, position: Array, level: float) -> float:
+        """log_target less log_prior, without the cost of the prior."""
+
     def log_prior(self, position: Array) -> float:
         """Log prior density."""
 
@@ -58,7 +61,7 @@ class Kernel(Protocol):
         """Let the chains learn from each other's warm-up (positions so far, one array a chain)."""
 
 
-def find_start(rng: np.random.Generator, target: Target, attempts: int = 100) -> Array:
+def find_start(rng: np.random.Generator, target: Target, best_of: int = 1, attempts: int = 100) -> Array:
     """A prior draw at which the target is finite.
 
     Parameters
@@ -67,6 +70,8 @@ def find_start(rng: np.random.Generator, target: Target, attempts: int = 100) ->
         Source of randomness.
     target
         Where to start.
+    best_of
+        How many such draws to choose the likeliest from.
     attempts
         How many prior draws to try.
 
@@ -75,10 +80,16 @@ def find_start(rng: np.random.Generator, target: Target, attempts: int = 100) ->
     Array
         A position.
     """
+    found: list[tuple[float, Array]] = []
     for _ in range(attempts):
         position = target.sample_prior(rng)
-        if np.isfinite(target.log_target(position, target.exact_level)):
-            return position
+        value = target.log_likelihood_at(position, target.exact_level)
+        if np.isfinite(value) and np.isfinite(target.log_prior(position)):
+            found.append((value, position))
+        if len(found) == best_of:
+            break
+    if found:
+        return max(found, key=lambda pair: pair[0])[1]
     raise ArithmeticError(
         f"the likelihood could not be evaluated at any of {attempts} prior draws: "
         "check the scale of the data, or standardize them"

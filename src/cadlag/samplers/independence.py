@@ -45,13 +45,13 @@ class Independence:
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """One sweep over all coordinates."""
         position = state["position"]
-        likelihood = self._tempered_likelihood(position, level)
+        likelihood = self.target.log_likelihood_at(position, level)
         fresh = self.target.sample_prior(rng)
         accepted, failures = 0, 0
         for j in range(len(position)):
             proposal = position.copy()
             proposal[j] = fresh[j]
-            proposed = self._tempered_likelihood(proposal, level)
+            proposed = self.target.log_likelihood_at(proposal, level)
             failures += proposed == -math.inf
             if math.log(1.0 - rng.random()) < proposed - likelihood:
                 position, likelihood, accepted = proposal, proposed, accepted + 1
@@ -60,6 +60,3 @@ class Independence:
             "n_gradients": 0.0, "diverging": 0.0, "n_failures": float(failures), "step_size": 0.0,
         }  # fmt: skip
         return {"position": position}, info
-
-    def _tempered_likelihood(self, position: Array, level: float) -> float:
-        return self.target.log_target(position, level) - self.target.log_prior(position)

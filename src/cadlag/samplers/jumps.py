@@ -2,11 +2,12 @@
 
 NUTS, joined by jumps that know all chains' modes.
 
-At first the chains run NUTS from dispersed starts. They meet after an eighth, a quarter, a half and the whole of the
-warm-up: a mixture q is fitted to what all of them have visited lately, and from then on each iteration also proposes
-jumps drawn from q. A chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly
-independent at the price of one likelihood each, so NUTS then runs only now and then, for what q misses (at every
-iteration where jumps rarely land). Nothing changes after warm-up: the posterior is left invariant exactly, whatever q.
+At first the chains run NUTS from dispersed starts. They meet early and then after twice the time each, a last time at
+the end of warm-up: a mixture q is fitted to what all of them have visited lately, NUTS takes over their common spread
+within chains as its metric, and from then on each iteration also proposes jumps drawn from q. A chain caught in a minor
+mode leaves it in one step, and where q fits well the draws are nearly independent at the price of one likelihood each,
+so NUTS then runs only now and then, for what q misses (at every iteration where jumps rarely land). Nothing changes
+after warm-up: the posterior is left invariant exactly, whatever q.
 """
 
 import math
@@ -20,8 +21,10 @@ from cadlag.samplers.contract import Array, Info, State, Target
 from cadlag.samplers.mixture import Mixture, fit_mixture
 from cadlag.samplers.nuts import Nuts
 
+_MEETINGS = (50, 25, 12, 6, 3, 1)  # after 1/50, 1/25 .. of warm-up: what NUTS costs before the first is most of it
+_SOONEST = 10
 _MOST_JUMPS = 12
-_TRIAL = (2, 3)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
+_TRIAL = (2, 1)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
 
 
 class NutsWithJumps:
@@ -44,10 +47,10 @@ class NutsWithJumps:
 
     @property
     def rendezvous(self) -> Sequence[int]:
-        """Where the chains meet: after an eighth, a quarter, a half and all of the warm-up."""
+        """Where the chains meet; never in a warm-up too short to learn from."""
         if self.n_warmup < 80 or self.target.dimension == 0:
             return ()
-        return tuple(self.n_warmup // part for part in (8, 4, 2, 1))
+        return tuple(self.n_warmup // part for part in _MEETINGS if self.n_warmup // part >= _SOONEST)
 
     def init(self, rng: np.random.Generator) -> State:
         """Start from the prior, with nothing to jump to yet."""
@@ -55,7 +58,7 @@ class NutsWithJumps:
                 "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """Fit the mixture to the second half of everything seen, and set how often to jump by how often jumps land."""
+        """Fit mixture and metric to the second half of all seen, and jump as often as it pays."""
         recent = [positions[len(positions) // 2 :] for positions in history]
         seed = np.random.SeedSequence([states[0]["iteration"], len(states), recent[0].shape[1]])
         # Repeated positions would be in both parts and favour mixtures that learn them by heart: split in time.
@@ -67,8 +70,16 @@ class NutsWithJumps:
             return list(states)
         tried, accepted = sum(s["tried"] for s in states), sum(s["accepted"] for s in states)
         n_jumps, period = _schedule(accepted / tried) if tried else _TRIAL
-        return [{**s, "mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0}
-                for s in states]  # fmt: skip
+        learned = {"mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0}
+        return [{**s, **learned, "nuts": nuts} for s, nuts in zip(states, self._share_metric(states, recent))]
+
+    def _share_metric(self, states: Sequence[State], recent: Sequence[Array]) -> list[State]:
+        """NUTS with the covariance within chains; not at the end of warm-up, when the step size is settled."""
+        if states[0]["iteration"] >= self.n_warmup:
+            return [s["nuts"] for s in states]
+        centred = np.concatenate([positions - positions.mean(axis=0) for positions in recent])
+        count = len(centred) - len(recent)
+        return [self.nuts.adopt(s["nuts"], centred.T @ centred / count, count) for s in states]
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """Jumps, once there is somewhere to jump to, then a NUTS trajectory when its turn has come."""

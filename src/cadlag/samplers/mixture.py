@@ -242,5 +242,7 @@ def fit_mixture(
             scores[k] = float(_fit_size(rng, train, k).log_density(held_out).mean())
         except NotPositiveDefiniteError:
             continue
+    if not scores:
+        raise NotPositiveDefiniteError("no mixture could be fitted: the draws lie in a subspace")
     best = max(scores, key=lambda k: scores[k])
     return _fit_size(rng, np.concatenate([train, held_out]), best)

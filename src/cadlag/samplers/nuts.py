@@ -15,6 +15,7 @@ from cadlag.gaussian import lower_factor
 from cadlag.samplers.contract import Array, Info, State, Target, find_start
 
 _MAX_ENERGY_ERROR = 1000.0
+_CANDIDATES = 20  # prior draws from which the likeliest starts a chain: most lie where trajectories are long
 _GAMMA, _T0, _KAPPA = 0.05, 10.0, 0.75  # dual averaging, Hoffman & Gelman section 3.2
 
 
@@ -171,7 +172,7 @@ class Nuts:
         Largest number of doublings.
     """
 
-    def __init__(self, target: Target, n_warmup: int, target_accept: float = 0.8, max_depth: int = 10) -> None:
+    def __init__(self, target: Target, n_warmup: int, target_accept: float = 0.8, max_depth: int = 8) -> None:
         self.target, self.n_warmup = target, n_warmup
         self.target_accept, self.max_depth = target_accept, max_depth
         self._windows = windows(n_warmup)
@@ -187,8 +188,8 @@ class Nuts:
         return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
-        """Start from the prior, with the prior's own spread as first metric."""
-        position = find_start(rng, self.target)
+        """Start from the likeliest of some prior draws, with the prior's own spread as first metric."""
+        position = find_start(rng, self.target, _CANDIDATES)
         return self.start_from(position, _prior_spread(rng, self.target))
 
     def start_from(self, position: Array, spread: Array | None = None) -> State:
@@ -358,6 +359,26 @@ class Nuts:
                 state = self._tune_first_step(rng, _renew_metric(state), level)
         return self.freeze(state) if iteration == self.n_warmup else state
 
+    def adopt(self, state: State, covariance: Array, count: int) -> State:
+        """Take over a covariance learned elsewhere; the step size is found anew.
+
+        Parameters
+        ----------
+        state
+            A state in warm-up.
+        covariance
+            Covariance of the positions.
+        count
+            Number of draws behind it.
+
+        Returns
+        -------
+        State
+            The same with another metric.
+        """
+        averaging = _restart_averaging(max(state["step_size"], 1e-6))
+        return {**state, "factor": _shrunk_factor(covariance, count), "step_size": 0.0, "averaging": averaging}
+
     def freeze(self, state: State) -> State:
         """End the adaptation, wherever it stands, with the averaged step size.
 
@@ -411,10 +432,13 @@ def _accumulate(welford: State, position: Array) -> State:
 
 
 def _renew_metric(state: State) -> State:
-    """Covariance of the last window, shrunk a little: a strong shrinkage of correlations costs long trajectories."""
+    """The metric of the last window."""
     welford, d = state["welford"], len(state["position"])
-    count = welford["count"]
-    covariance = (count * welford["scatter"] / max(count - 1, 1) + 5e-3 * np.eye(d)) / (count + 5.0)
-    factor = lower_factor(covariance)
+    factor = _shrunk_factor(welford["scatter"] / max(welford["count"] - 1, 1), welford["count"])
     empty = {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))}
     return {**state, "factor": factor, "welford": empty}
+
+
+def _shrunk_factor(covariance: Array, count: int) -> Array:
+    """Shrunk a little: a strong shrinkage of correlations costs long trajectories."""
+    return lower_factor((count * covariance + 5e-3 * np.eye(len(covariance))) / (count + 5.0))

@@ -60,6 +60,8 @@ class Tempered:
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """A step on every rung, then exchanges between neighbours, even and odd pairs in turn."""
+        if level != self.levels[0]:
+            raise ValueError(f"a ladder has its levels already and steps at its first, {self.levels[0]}, got {level}")
         rungs, infos = [], []
         for kernel, rung, own in zip(self.kernels, state["rungs"], self.levels):
             moved, info = kernel.step(rng, rung, own)
