@@ -329,6 +329,14 @@ def test_solved(case):
     assert np.isfinite(model.sample_y(inputs, 3)).all()
 
 
+def test_constant_columns_are_named():
+    frame = pd.DataFrame({"depth": X[:, 0], "site": 3.0, "year": 1.0})
+    with pytest.warns(UserWarning, match="same value in every row of column 'site', 'year'"):
+        regressor().fit(frame, Y)
+    with pytest.warns(UserWarning, match="of column 1: it is kept"):
+        regressor().fit(put(X, (slice(None), 1), 3.0), Y)
+
+
 def test_constant_response_is_predicted():
     """At the training rows and far away."""
     model = regressor().fit(X, np.full(N, 7.0))

@@ -22,6 +22,7 @@ from cadlag.estimators.scaling import (
     refuse_not_finite,
     refuse_overflow,
     require_memory,
+    warn_of_constants,
 )
 from cadlag.gaussian import sample_normal
 from cadlag.predictive import Predictive
@@ -78,6 +79,7 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         refuse_not_finite("X", X, columns)
         refuse_huge("X", X, columns)
         refuse_huge("y", y)
+        warn_of_constants(X, columns)
         self.input_scaling_ = Scaling.learn(X, self.standardize)
         self.response_scaling_ = Scaling.learn(y, self.standardize)
         spread = float(self.response_scaling_.scale)

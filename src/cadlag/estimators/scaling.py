@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -108,6 +109,27 @@ def _where(place: tuple[Any, ...], columns: Any = None) -> str:
     if columns is not None and len(place) == 2:
         return f"row {place[0]}, column {columns[place[1]]!r}"
     return ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column", "layer"), place))
+
+
+def warn_of_constants(X: Array, columns: Any = None) -> None:
+    """Warn of inputs that have the same value in every row: they are kept, and nothing can be learned of them.
+
+    Parameters
+    ----------
+    X
+        Inputs, (n, p).
+    columns
+        Their names, if they have any.
+    """
+    if len(X) < 2:
+        return
+    names = [j if columns is None else columns[j] for j in np.flatnonzero(np.ptp(X, axis=0) == 0.0)]
+    if names:
+        which = ", ".join(f"{name!r}" if isinstance(name, str) else str(name) for name in names)
+        warnings.warn(
+            f"X has the same value in every row of column {which}: it is kept, but nothing can be learned of it",
+            UserWarning, stacklevel=4,
+        )  # fmt: skip
 
 
 def refuse_not_finite(name: str, values: Any, columns: Any = None) -> None:
