@@ -144,6 +144,52 @@ def _value(factor: Array, log_total: Array, z: Array) -> float:
     return -log_det - 0.5 * square - 0.5 * len(z) * LOG_2PI
 
 
+@njit(cache=True, nogil=True)
+def log_marginal_of_sums(
+    gram: Array, products: Array, square: float, n: int, variances: Array, noise: float
+) -> tuple[float, Array, Array]:
+    """log N(y; 0, ΦA²Φᵀ + vI) from ΦᵀΦ, Φᵀy and yᵀy alone, with B = I + AΦᵀΦA/v = LLᵀ and c = L⁻¹AΦᵀy/v.
+
+    Parameters
+    ----------
+    gram
+        ΦᵀΦ, (m, m).
+    products
+        Φᵀy.
+    square
+        yᵀy.
+    n
+        Number of observations.
+    variances
+        The diagonal of A².
+    noise
+        v.
+
+    Returns
+    -------
+    tuple[float, Array, Array]
+        Log density, L (its lower triangle), c.
+    """
+    m = len(variances)
+    factor, half = np.zeros((m, m)), np.empty(m)
+    log_det, explained = 0.0, 0.0
+    for j in range(m):
+        a = math.sqrt(variances[j])
+        for k in range(j + 1):
+            total = a * math.sqrt(variances[k]) * gram[j, k] / noise
+            for i in range(k):
+                total -= factor[j, i] * factor[k, i]
+            factor[j, k] = total / factor[k, k] if k < j else math.sqrt(1.0 + total)
+        value = a * products[j] / noise
+        for i in range(j):
+            value -= factor[j, i] * half[i]
+        half[j] = value / factor[j, j]
+        log_det += math.log(factor[j, j])
+        explained += half[j] * half[j]
+    value = -0.5 * n * (LOG_2PI + math.log(noise)) - log_det - 0.5 * (square / noise - explained)
+    return value, factor, half
+
+
 @dataclass(frozen=True)
 class MarginalGradient:
     """ℓ and its derivatives.

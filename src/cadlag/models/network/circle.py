@@ -1,0 +1,144 @@
+"""w(θ) = cos θ·e + sin θ·f: an exact Gibbs draw over every dichotomy that a sign unit makes on a great circle.
+
+Along θ in [-π/2, π/2) each row changes sides once, at θ_i = atan2(-x̃_i·e, x̃_i·f) mod π. Walking the sorted angles, the
+precision S and the pull t of the candidate column change by one row at a time, in O(M). An arc is drawn with
+probability proportional to its mass under the prior, cos^m θ dθ, times the likelihood summed over a lattice of scales.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cadlag.models.network.columns import COMPILED, Array, gain
+
+HALF_PI = 0.5 * math.pi
+
+
+@njit(**COMPILED)
+def switch_angles(X: Array, e: Array, f: Array, angles: Array, signs: Array) -> None:
+    """Where each row changes sides, and its side at θ = -π/2."""
+    n, q = X.shape
+    for i in range(n):
+        a, b = 0.0, 0.0
+        for k in range(q):
+            a += X[i, k] * e[k]
+            b += X[i, k] * f[k]
+        if b == 0.0:
+            angles[i] = -HALF_PI
+            signs[i] = -1.0 if a >= 0.0 else 1.0
+        else:
+            angles[i] = math.atan(-a / b)
+            signs[i] = -1.0 if b > 0.0 else 1.0
+
+
+@njit(**COMPILED)
+def walk(
+    order: np.ndarray, signs: Array, Phi: Array, P: Array, residual: Array, noise: float, precision: Array, pull: Array
+) -> None:
+    """S and t of the candidate on each of the n + 1 arcs; `signs` ends at θ = π/2."""
+    n, m = P.shape
+    u = np.zeros(m)
+    t = 0.0
+    for i in range(n):
+        t += signs[i] * residual[i]
+        for k in range(m):
+            u[k] += P[i, k] * signs[i]
+    used = 0.0
+    for i in range(n):
+        fitted = 0.0
+        for k in range(m):
+            fitted += Phi[i, k] * u[k]
+        used += signs[i] * fitted
+    precision[0], pull[0] = (n - used) / noise, t / noise
+    for step in range(n):
+        i = order[step]
+        s = signs[i]
+        leverage, along = 0.0, 0.0
+        for k in range(m):
+            along += Phi[i, k] * u[k]
+            leverage += Phi[i, k] * P[i, k]
+            u[k] -= 2.0 * s * P[i, k]
+        used += 4.0 * (leverage - s * along)
+        t -= 2.0 * s * residual[i]
+        signs[i] = -s
+        precision[step + 1], pull[step + 1] = max(n - used, 0.0) / noise, t / noise
+
+
+@njit(**COMPILED)
+def cosine_integral(theta: float, m: int) -> float:
+    """∫_0^θ cos^m, by the reduction formula."""
+    c, s = math.cos(theta), math.sin(theta)
+    value = theta if m % 2 == 0 else s
+    k = 2 if m % 2 == 0 else 3
+    power = c if m % 2 == 0 else c * c
+    while k <= m:
+        value = power * s / k + (k - 1.0) / k * value
+        power *= c * c
+        k += 2
+    return value
+
+
+@njit(**COMPILED)
+def draw_angle(rng: np.random.Generator, low: float, high: float, m: int) -> float:
+    """θ in [low, high] with density ∝ cos^m θ, by bisection of its integral."""
+    start = cosine_integral(low, m)
+    wanted = start + rng.random() * (cosine_integral(high, m) - start)
+    left, right = low, high
+    for _ in range(60):
+        middle = 0.5 * (left + right)
+        if cosine_integral(middle, m) < wanted:
+            left = middle
+        else:
+            right = middle
+    return 0.5 * (left + right)
+
+
+@njit(**COMPILED)
+def choose_arc(
+    rng: np.random.Generator, angles: Array, order: np.ndarray, m: int, precision: Array, pull: Array,
+    variances: Array, log_prior: Array,
+) -> tuple[float, int]:  # fmt: skip
+    """(θ, index of the scale), from arc mass × prior of the scale × likelihood."""
+    n, n_scales = len(order), len(variances)
+    log_total = np.empty(n + 1)
+    largest = -math.inf
+    before = cosine_integral(-HALF_PI, m)
+    for arc in range(n + 1):
+        after = cosine_integral(angles[order[arc]] if arc < n else HALF_PI, m)
+        mass = after - before
+        before = after
+        best = -math.inf
+        if mass > 0.0:
+            for k in range(n_scales):
+                value = log_prior[k] + gain(variances[k], precision[arc], pull[arc])
+                best = max(best, value)
+            total = 0.0
+            if best > -math.inf:
+                for k in range(n_scales):
+                    total += math.exp(log_prior[k] + gain(variances[k], precision[arc], pull[arc]) - best)
+                best += math.log(mass * total)
+        log_total[arc] = best
+        largest = max(largest, best)
+    arc = pick(rng, log_total, largest)
+    weights = np.empty(n_scales)
+    for k in range(n_scales):
+        weights[k] = log_prior[k] + gain(variances[k], precision[arc], pull[arc])
+    k = pick(rng, weights, weights.max())
+    low = angles[order[arc - 1]] if arc > 0 else -HALF_PI
+    high = angles[order[arc]] if arc < n else HALF_PI
+    return draw_angle(rng, low, high, m), k
+
+
+@njit(**COMPILED)
+def pick(rng: np.random.Generator, log_weights: Array, largest: float) -> int:
+    """An index with probability ∝ e^log_weight."""
+    total = 0.0
+    for i in range(len(log_weights)):
+        total += math.exp(log_weights[i] - largest)
+    wanted = rng.random() * total
+    for i in range(len(log_weights)):
+        wanted -= math.exp(log_weights[i] - largest)
+        if wanted < 0.0:
+            return i
+    return int(np.argmax(log_weights))

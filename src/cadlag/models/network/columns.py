@@ -1,0 +1,124 @@
+"""K = vA⁻² + ΦᵀΦ, C = K⁻¹, P = ΦC, e = y - PΦᵀy: what one column more or less changes, in O(nM).
+
+Unit j contributes the column φ_j(x) = sgn(w_j·x̃), or κ max(w_j·x̃, 0) with κ such that both kinds have the same mean
+square under the prior. A unit that has been taken out keeps its column in Φ, with zeros in C and P.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SIGN, RELU = 0, 1
+COMPILED = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
+
+
+@njit(**COMPILED)
+def fill_column(X: Array, direction: Array, kind: int, relu_scale: float, out: Array) -> None:
+    """One unit at every row."""
+    n, q = X.shape
+    for i in range(n):
+        z = 0.0
+        for k in range(q):
+            z += X[i, k] * direction[k]
+        if kind == SIGN:
+            out[i] = 1.0 if z >= 0.0 else -1.0
+        else:
+            out[i] = relu_scale * z if z > 0.0 else 0.0
+
+
+@njit(**COMPILED)
+def take_out(j: int, P: Array, C: Array, residual: Array, y: Array) -> None:
+    """Remove unit j: C, P and the residual become those of the other units."""
+    n, m = P.shape
+    pivot = C[j, j]
+    if pivot <= 0.0:
+        return
+    ratio = np.empty(m)
+    for k in range(m):
+        ratio[k] = C[k, j] / pivot
+    mean = 0.0
+    for i in range(n):
+        mean += P[i, j] * y[i]
+    shift = mean / pivot
+    for i in range(n):
+        p = P[i, j]
+        residual[i] += shift * p
+        for k in range(m):
+            P[i, k] -= ratio[k] * p
+        P[i, j] = 0.0
+    for k in range(m):
+        for h in range(m):
+            C[k, h] -= ratio[k] * (pivot * ratio[h])
+    for k in range(m):
+        C[k, j] = 0.0
+        C[j, k] = 0.0
+
+
+@njit(**COMPILED)
+def overlaps(column: Array, Phi: Array, P: Array) -> tuple[Array, Array]:
+    """Pᵀφ and Φᵀφ."""
+    n, m = P.shape
+    projected, products = np.zeros(m), np.zeros(m)
+    for i in range(n):
+        c = column[i]
+        for k in range(m):
+            projected[k] += P[i, k] * c
+            products[k] += Phi[i, k] * c
+    return projected, products
+
+
+@njit(**COMPILED)
+def unexplained(column: Array, projected: Array, Phi: Array, out: Array) -> float:
+    """φ - ΦCΦᵀφ into `out`; returns its product with φ."""
+    n, m = Phi.shape
+    total = 0.0
+    for i in range(n):
+        fitted = 0.0
+        for k in range(m):
+            fitted += Phi[i, k] * projected[k]
+        out[i] = column[i] - fitted
+        total += column[i] * out[i]
+    return total
+
+
+@njit(**COMPILED)
+def put_in(
+    j: int, column: Array, variance: float, noise: float, Phi: Array, P: Array, C: Array, residual: Array,
+    gram: Array, work: Array,
+) -> None:  # fmt: skip
+    """Add a column with prior variance a² as unit j, which must have been taken out."""
+    n, m = P.shape
+    Phi[:, j] = column
+    u, products = overlaps(column, Phi, P)
+    gram[j, :] = products
+    gram[:, j] = products
+    own = unexplained(column, u, Phi, work)
+    pivot = noise / variance + own if variance > 0.0 else math.inf
+    if not pivot < math.inf:
+        return
+    along = 0.0
+    for i in range(n):
+        along += column[i] * residual[i]
+    for i in range(n):
+        p = work[i] / pivot
+        residual[i] -= p * along
+        for k in range(m):
+            P[i, k] -= p * u[k]
+        P[i, j] = p
+    for k in range(m):
+        for h in range(m):
+            C[k, h] += u[k] * u[h] / pivot
+        C[k, j] = -u[k] / pivot
+        C[j, k] = -u[k] / pivot
+    C[j, j] = 1.0 / pivot
+
+
+@njit(**COMPILED)
+def gain(variance: float, precision: float, pull: float) -> float:
+    """Log likelihood of a column with prior variance a², less that without: S = (φᵀφ - hᵀCh)/v, t = φᵀe/v."""
+    spread = variance * precision
+    return -0.5 * math.log1p(spread) + 0.5 * variance * pull * pull / (1.0 + spread)

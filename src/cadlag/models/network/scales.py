@@ -1,0 +1,87 @@
+"""Moves on s, τ and σ² that need only ΦᵀΦ, Φᵀy and yᵀy: exchanges, random walks, and τ → τe^c with s → s e^(-2c)."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cadlag.gaussian import log_marginal_of_sums
+from cadlag.models.network.columns import COMPILED, Array
+from cadlag.stable import _density_kernel
+
+N_WALKS = 4
+
+
+@njit(**COMPILED)
+def log_half_cauchy(log_z: float) -> float:
+    """Log density of log z, z half-Cauchy(1)."""
+    return math.log(2.0 / math.pi) + log_z - (max(2.0 * log_z, 0.0) + math.log1p(math.exp(-abs(2.0 * log_z))))
+
+
+@njit(**COMPILED)
+def width(rng: np.random.Generator) -> float:
+    """A step on a logarithm, of many sizes."""
+    return rng.standard_normal() * math.exp(-4.0 * rng.random() + 0.7)
+
+
+@njit(**COMPILED)
+def exchange_scales(
+    rng: np.random.Generator, log_s: Array, log_scale: float, noise: float, gram: Array, products: Array, square: float,
+    n: int, value: float,
+) -> float:  # fmt: skip
+    """Swap the scales of random pairs; returns the log likelihood."""
+    m = len(log_s)
+    for _ in range(m if m > 1 else 0):
+        i = int(rng.random() * m)
+        j = int(rng.random() * (m - 1))
+        j = j + 1 if j >= i else j
+        log_s[i], log_s[j] = log_s[j], log_s[i]
+        proposed = log_marginal_of_sums(gram, products, square, n, np.exp(log_scale + log_s), noise)[0]
+        if math.log(1.0 - rng.random()) < proposed - value:
+            value = proposed
+        else:
+            log_s[i], log_s[j] = log_s[j], log_s[i]
+    return value
+
+
+@njit(**COMPILED)
+def walk_scales(
+    rng: np.random.Generator, log_s: Array, log_tau: float, log_v: float, log_factor: float, floor: float,
+    tau_known: bool, noise_known: bool, noise_on: float, noise_scale: float, law: tuple, stable: bool, gram: Array,
+    products: Array, square: float, n: int,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + floor²: log τ, log σ², log likelihood."""
+    noise = math.exp(log_v) + floor * floor
+    value = log_marginal_of_sums(gram, products, square, n, np.exp(2.0 * log_tau + log_factor + log_s), noise)[0]
+    if stable:
+        value = exchange_scales(
+            rng, log_s, 2.0 * log_tau + log_factor, noise, gram, products, square, n, value
+        )  # fmt: skip
+    for _ in range(N_WALKS):
+        if not noise_known:
+            log_new = log_v + width(rng)
+            new = math.exp(log_new) + floor * floor
+            variances = np.exp(2.0 * log_tau + log_factor + log_s)
+            proposed = log_marginal_of_sums(gram, products, square, n, variances, new)[0]
+            prior = log_half_cauchy(0.5 * noise_on * log_new - math.log(noise_scale)) - log_half_cauchy(
+                0.5 * noise_on * log_v - math.log(noise_scale)
+            )
+            if math.log(1.0 - rng.random()) < proposed - value + prior:
+                log_v, noise, value = log_new, new, proposed
+        if not tau_known:
+            log_new = log_tau + width(rng)
+            variances = np.exp(2.0 * log_new + log_factor + log_s)
+            proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
+            prior = log_half_cauchy(log_new) - log_half_cauchy(log_tau)
+            if math.log(1.0 - rng.random()) < proposed - value + prior:
+                log_tau, value = log_new, proposed
+            if stable:
+                step = width(rng)
+                shifted = log_s - 2.0 * step
+                prior = log_half_cauchy(log_tau + step) - log_half_cauchy(log_tau)
+                prior += np.sum(_density_kernel(shifted, law[0], law[1], law[2])[0])
+                prior -= np.sum(_density_kernel(log_s, law[0], law[1], law[2])[0])
+                if math.log(1.0 - rng.random()) < prior:
+                    log_tau += step
+                    log_s[:] = shifted
+    return log_tau, log_v, value

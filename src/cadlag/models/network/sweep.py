@@ -1,0 +1,160 @@
+"""One sweep over all units: each is taken out, drawn anew given the others, and put back."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from cadlag.models.network.circle import choose_arc, switch_angles, walk
+from cadlag.models.network.columns import COMPILED, SIGN, Array, fill_column, put_in, take_out
+from cadlag.models.network.lattice import choose_candidate, ellipse, fill_columns, score
+from cadlag.stable import _density_kernel
+
+N_SCALES = 8
+N_ANGLES = 8
+BOTH = 2
+
+
+@njit(**COMPILED)
+def scale_lattice(rng: np.random.Generator, log_s: float, index: float, law: tuple) -> tuple[Array, Array]:
+    """Candidate log scales with the present one at a random place, and their log prior densities."""
+    spacing = (0.05 + rng.random()) * 0.5 / index
+    first = -int(rng.random() * N_SCALES)
+    values = np.empty(N_SCALES)
+    for k in range(N_SCALES):
+        values[k] = log_s + (first + k) * spacing
+    if index == 1.0:
+        return np.zeros(1), np.zeros(1)
+    return values, _density_kernel(values, law[0], law[1], law[2])[0]
+
+
+@njit(**COMPILED)
+def least_squares_direction(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+    """Ridge regression of the residual, or its sign, on random rows and columns."""
+    n, q = X.shape
+    use = np.ones(q)
+    if rng.random() < 0.5:
+        for k in range(1, q):
+            use[k] = 1.0 if rng.random() < 0.5 else 0.0
+    share, signs = rng.random(), rng.random() < 0.5
+    normal, right = 1e-3 * n * np.eye(q), np.zeros(q)
+    for i in range(n):
+        if rng.random() < share:
+            row = X[i] * use
+            right += row * (np.sign(residual[i]) if signs else residual[i])
+            for k in range(q):
+                for h in range(q):
+                    normal[k, h] += row[k] * row[h]
+    solution: Array = np.linalg.solve(normal, right)
+    return solution
+
+
+@njit(**COMPILED)
+def informed_direction(rng: np.random.Generator, j: int, X: Array, W: Array, residual: Array) -> Array:
+    """A direction made of data, other units and randomness, never of unit j: zero where nothing came of it."""
+    (n, q), m = X.shape, len(W)
+    f = np.zeros(q)
+    which = rng.random()
+    if which < 0.5:
+        return least_squares_direction(rng, X, residual)
+    if which < 0.65:
+        f[int(rng.random() * q)] = 1.0
+    elif which < 0.85 and m > 1:
+        other = int(rng.random() * (m - 1))
+        f += W[other + 1 if other >= j else other]
+        if rng.random() < 0.5:
+            other = int(rng.random() * (m - 1))
+            f += W[other + 1 if other >= j else other]
+    else:
+        f += X[int(rng.random() * n)]
+    return f
+
+
+@njit(**COMPILED)
+def circle_directions(rng: np.random.Generator, j: int, X: Array, W: Array, residual: Array) -> tuple[Array, Any, int]:
+    """e, f and the power m of cos θ in the prior along the circle."""
+    q = X.shape[1]
+    if rng.random() < 0.6:
+        f = informed_direction(rng, j, X, W, residual)
+        size = math.sqrt(np.sum(f * f))
+        if size > 0.0 and size < math.inf:
+            f = f / size
+            e = W[j] - np.sum(W[j] * f) * f
+            length = math.sqrt(np.sum(e * e))
+            if length > 0.0:
+                return e / length, f, q - 2
+    return W[j].copy(), rng.standard_normal(q), 0
+
+
+@njit(**COMPILED)
+def renew_sign_unit(
+    rng: np.random.Generator, j: int, X: Array, W: Array, Phi: Array, P: Array, residual: Array, noise: float,
+    variances: Array, log_prior: Array, work: Array,
+) -> int:  # fmt: skip
+    """New direction of a sign unit; returns the index of its scale."""
+    n, q = X.shape
+    e, f, m = circle_directions(rng, j, X, W, residual)
+    angles, signs, precision, pull = work[0, :n], work[1, :n], work[2], work[3]
+    switch_angles(X, e, f, angles, signs)
+    order = np.argsort(angles)
+    walk(order, signs, Phi, P, residual, noise, precision, pull)
+    theta, k = choose_arc(rng, angles, order, m, precision, pull, variances, log_prior)
+    direction = math.cos(theta) * e + math.sin(theta) * f
+    length = math.sqrt(np.sum(direction * direction))
+    radius = math.sqrt(rng.chisquare(q))
+    W[j] = direction * (radius / length)
+    return k
+
+
+@njit(**COMPILED)
+def renew_on_lattice(
+    rng: np.random.Generator, j: int, X: Array, W: Array, kinds: np.ndarray, Phi: Array, P: Array, residual: Array,
+    noise: float, variances: Array, log_prior: Array, relu_scale: float, both: bool,
+) -> int:  # fmt: skip
+    """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
+    directions = ellipse(rng, W[j], N_ANGLES)
+    candidate_kinds = np.full(N_ANGLES, kinds[j])
+    if both:
+        directions = np.concatenate((directions, directions))
+        candidate_kinds = np.concatenate((candidate_kinds, 1 - candidate_kinds))
+    columns = fill_columns(X, directions, candidate_kinds, relu_scale)
+    precision, pull = score(columns, Phi, P, residual, noise)
+    c, k = choose_candidate(rng, precision, pull, variances, log_prior)
+    W[j] = directions[c]
+    kinds[j] = candidate_kinds[c]
+    return k
+
+
+@njit(**COMPILED)
+def sweep_units(
+    rng: np.random.Generator, X: Array, y: Array, W: Array, log_s: Array, kinds: np.ndarray, log_scale: float,
+    noise: float, index: float, law: tuple, relu_scale: float, activation: int, Phi: Array, P: Array, C: Array,
+    residual: Array, gram: Array, gy: Array, work: Array,
+) -> None:  # fmt: skip
+    """Every unit once, in random order; a_j² = e^(log_scale + log s_j)."""
+    n, column = len(y), work[4, : len(y)]
+    for j in rng.permutation(len(W)):
+        take_out(j, P, C, residual, y)
+        candidates, log_prior = scale_lattice(rng, log_s[j], index, law)
+        variances = np.exp(log_scale + candidates)
+        if kinds[j] == SIGN:
+            k = renew_sign_unit(rng, j, X, W, Phi, P, residual, noise, variances, log_prior, work)
+        else:
+            k = renew_on_lattice(
+                rng, j, X, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, False
+            )  # fmt: skip
+        log_s[j] = candidates[k]
+        if activation == BOTH and rng.random() < 0.5:
+            candidates, log_prior = scale_lattice(rng, log_s[j], index, law)
+            variances = np.exp(log_scale + candidates)
+            k = renew_on_lattice(
+                rng, j, X, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, True
+            )  # fmt: skip
+            log_s[j] = candidates[k]
+        fill_column(X, W[j], kinds[j], relu_scale, column)
+        put_in(j, column, math.exp(log_scale + log_s[j]), noise, Phi, P, C, residual, gram, work[5, :n])
+        total = 0.0
+        for i in range(n):
+            total += column[i] * y[i]
+        gy[j] = total
