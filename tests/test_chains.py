@@ -12,7 +12,7 @@ from cadlag.samplers import SAMPLERS, chains
 from cadlag.samplers.chains import Plan, Store, advance, new_chains, run
 
 N_CHAINS, N_WARMUP, TOTAL = 2, 80, 100
-BEFORE_MEETING = 9  # from the first rendezvous on a chain knows of the others
+BEFORE_MEETING = 1  # from the first rendezvous on a chain knows of the others
 OPTIONS: dict[str, dict[str, Any]] = {"tempered": {"levels": (1.0, 0.3)}}
 
 

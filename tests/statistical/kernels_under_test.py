@@ -44,8 +44,8 @@ def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[st
 def jump_state(kernel: NutsWithJumps, position: Array, n_jumps: int = 2, period: int = 1) -> dict[str, Any]:
     """A state past its warm-up with a mixture to jump to."""
     mixture = fixed_mixture(len(position)).to_state()
-    return {"position": position, "nuts": nuts_state(kernel.nuts, position), "mixture": mixture, "n_jumps": n_jumps,
-            "period": period, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
+    return {"position": position, "nuts": nuts_state(kernel.nuts, position), "mixture": mixture, "modes": None,
+            "n_jumps": n_jumps, "period": period, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
 
 
 def _repeat(rng: np.random.Generator, kernel: Any, state: Any) -> Any:

@@ -2,12 +2,13 @@
 
 NUTS, joined by jumps that know all chains' modes.
 
-At first the chains run NUTS from dispersed starts. They meet early and then after twice the time each, a last time at
-the end of warm-up: a mixture q is fitted to what all of them have visited lately, NUTS takes over their common spread
-within chains as its metric, and from then on each iteration also proposes jumps drawn from q. A chain caught in a minor
-mode leaves it in one step, and where q fits well the draws are nearly independent at the price of one likelihood each,
-so NUTS then runs only now and then, for what q misses (at every iteration where jumps rarely land). Nothing changes
-after warm-up: the posterior is left invariant exactly, whatever q.
+At first each chain climbs to a few modes; all chains share what they found and start near modes taken by their mass.
+They run NUTS, meet again early and then after twice the time each, a last time at the end of warm-up: a mixture q is
+fitted to what all of them have visited lately, NUTS takes over their common spread within chains as its metric, and
+from then on each iteration also proposes jumps drawn from q. A chain caught in a minor mode leaves it in one step, and
+where q fits well the draws are nearly independent at the price of one likelihood each, so NUTS then runs only now and
+then, for what q misses (at every iteration where jumps rarely land). Nothing changes after warm-up: the posterior is
+left invariant exactly, whatever q.
 """
 
 import math
@@ -18,6 +19,7 @@ import numpy as np
 
 from cadlag.gaussian import NotPositiveDefiniteError
 from cadlag.samplers.contract import Array, Info, State, Target
+from cadlag.samplers.laplace import Modes, find_modes
 from cadlag.samplers.mixture import Mixture, fit_mixture
 from cadlag.samplers.nuts import Nuts
 
@@ -50,15 +52,19 @@ class NutsWithJumps:
         """Where the chains meet; never in a warm-up too short to learn from."""
         if self.n_warmup < 80 or self.target.dimension == 0:
             return ()
-        return tuple(self.n_warmup // part for part in _MEETINGS if self.n_warmup // part >= _SOONEST)
+        return (1, *(self.n_warmup // part for part in _MEETINGS if self.n_warmup // part >= _SOONEST))
 
     def init(self, rng: np.random.Generator) -> State:
-        """Start from the prior, with nothing to jump to yet."""
-        return {"position": None, "nuts": self.nuts.init(rng), "mixture": None, "n_jumps": 0, "period": 1,
-                "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
+        """Start near a mode, with nothing to jump to yet."""
+        modes = find_modes(rng, self.target) if self.rendezvous else None
+        nuts = self.nuts.init(rng) if modes is None else self.nuts.start_from(*modes.start(rng, self.target))
+        return {"position": None, "nuts": nuts, "modes": modes and modes.to_state(), "mixture": None, "n_jumps": 0,
+                "period": 1, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
         """Fit mixture and metric to the second half of all seen, and jump as often as it pays."""
+        if states[0]["modes"] is not None:
+            return self._share_modes(states)
         recent = [positions[len(positions) // 2 :] for positions in history]
         seed = np.random.SeedSequence([states[0]["iteration"], len(states), recent[0].shape[1]])
         # Repeated positions would be in both parts and favour mixtures that learn them by heart: split in time.
@@ -72,6 +78,12 @@ class NutsWithJumps:
         n_jumps, period = _schedule(accepted / tried) if tried else _TRIAL
         learned = {"mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0}
         return [{**s, **learned, "nuts": nuts} for s, nuts in zip(states, self._share_metric(states, recent))]
+
+    def _share_modes(self, states: Sequence[State]) -> list[State]:
+        """Start every chain anew, near any mode that one of them found, by its mass."""
+        modes = Modes.join([s["modes"] for s in states])
+        rng = np.random.default_rng(np.random.SeedSequence(modes.places.view(np.uint64).ravel()[:64].tolist()))
+        return [{**s, "modes": None, "nuts": self.nuts.start_from(*modes.start(rng, self.target))} for s in states]
 
     def _share_metric(self, states: Sequence[State], recent: Sequence[Array]) -> list[State]:
         """NUTS with the covariance within chains; not at the end of warm-up, when the step size is settled."""

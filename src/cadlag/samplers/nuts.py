@@ -13,9 +13,9 @@ import numpy as np
 
 from cadlag.gaussian import lower_factor
 from cadlag.samplers.contract import Array, Info, State, Target, find_start
+from cadlag.samplers.laplace import find_modes
 
 _MAX_ENERGY_ERROR = 1000.0
-_CANDIDATES = 20  # prior draws from which the likeliest starts a chain: most lie where trajectories are long
 _GAMMA, _T0, _KAPPA = 0.05, 10.0, 0.75  # dual averaging, Hoffman & Gelman section 3.2
 
 
@@ -188,19 +188,20 @@ class Nuts:
         return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
-        """Start from the likeliest of some prior draws, with the prior's own spread as first metric."""
-        position = find_start(rng, self.target, _CANDIDATES)
-        return self.start_from(position, _prior_spread(rng, self.target))
+        """Start near a mode, with its curvature as first metric."""
+        if self.target.dimension == 0:
+            return self.start_from(find_start(rng, self.target))
+        return self.start_from(*find_modes(rng, self.target).start(rng, self.target))
 
-    def start_from(self, position: Array, spread: Array | None = None) -> State:
+    def start_from(self, position: Array, factor: Array | None = None) -> State:
         """A state at a given position, with nothing learned yet.
 
         Parameters
         ----------
         position
             Where to start.
-        spread
-            Standard deviations of the first metric; ones by default.
+        factor
+            Lower triangular factor of the first metric; the identity by default.
 
         Returns
         -------
@@ -208,9 +209,8 @@ class Nuts:
             A fresh state.
         """
         d = len(position)
-        factor = np.diag(np.ones(d) if spread is None else spread)
         return {
-            "position": position, "iteration": 0, "step_size": 0.0, "factor": factor,
+            "position": position, "iteration": 0, "step_size": 0.0, "factor": np.eye(d) if factor is None else factor,
             "averaging": _restart_averaging(0.1),
             "welford": {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))},
         }  # fmt: skip
@@ -377,7 +377,8 @@ class Nuts:
             The same with another metric.
         """
         averaging = _restart_averaging(max(state["step_size"], 1e-6))
-        return {**state, "factor": _shrunk_factor(covariance, count), "step_size": 0.0, "averaging": averaging}
+        factor = _shrunk_factor(covariance, count, state["factor"])
+        return {**state, "factor": factor, "step_size": 0.0, "averaging": averaging}
 
     def freeze(self, state: State) -> State:
         """End the adaptation, wherever it stands, with the averaged step size.
@@ -395,13 +396,6 @@ class Nuts:
         averaging = state["averaging"]
         step = math.exp(averaging["log_mean"]) if averaging["count"] > 0 else averaging["tried"]
         return {**state, "step_size": step, "iteration": max(state["iteration"], self.n_warmup)}
-
-
-def _prior_spread(rng: np.random.Generator, target: Target, n: int = 200) -> Array:
-    """Interquartile range of prior draws in normal units: log scales spread like 1/α, far from one when α is small."""
-    draws = np.stack([target.sample_prior(rng) for _ in range(n)])
-    low, high = np.quantile(draws, [0.25, 0.75], axis=0)
-    return np.maximum((high - low) / 1.349, 1e-6)
 
 
 def _info(value: float, accept: float, n_leapfrog: int, diverging: bool, n_failures: int, step: float) -> Info:
@@ -434,11 +428,12 @@ def _accumulate(welford: State, position: Array) -> State:
 def _renew_metric(state: State) -> State:
     """The metric of the last window."""
     welford, d = state["welford"], len(state["position"])
-    factor = _shrunk_factor(welford["scatter"] / max(welford["count"] - 1, 1), welford["count"])
+    factor = _shrunk_factor(welford["scatter"] / max(welford["count"] - 1, 1), welford["count"], state["factor"])
     empty = {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))}
     return {**state, "factor": factor, "welford": empty}
 
 
-def _shrunk_factor(covariance: Array, count: int) -> Array:
-    """Shrunk a little: a strong shrinkage of correlations costs long trajectories."""
-    return lower_factor((count * covariance + 5e-3 * np.eye(len(covariance))) / (count + 5.0))
+def _shrunk_factor(covariance: Array, count: int, before: Array) -> Array:
+    """The covariance of `count` draws, with the metric before standing for two draws a coordinate more."""
+    weight = 2.0 * len(covariance)
+    return lower_factor((count * covariance + weight * (before @ before.T)) / (count + weight))
