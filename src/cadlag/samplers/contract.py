@@ -61,6 +61,19 @@ class Kernel(Protocol):
         """Let the chains learn from each other's warm-up (positions so far, one array a chain)."""
 
 
+class Apart:
+    """What a kernel inherits whose chains never meet."""
+
+    @property
+    def rendezvous(self) -> Sequence[int]:
+        """Nowhere."""
+        return ()
+
+    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
+        """Leave the chains as they are."""
+        return list(states)
+
+
 def find_start(rng: np.random.Generator, target: Target, best_of: int = 1, attempts: int = 100) -> Array:
     """A prior draw at which the target is finite.
 

@@ -8,14 +8,13 @@ quickly as the data grow.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from cadlag.samplers.contract import Array, Info, State, Target, find_start
+from cadlag.samplers.contract import Apart, Info, State, Target, find_start
 
 
-class Independence:
+class Independence(Apart):
     """Coordinate-wise independence Metropolis-Hastings from the prior.
 
     Parameters
@@ -28,15 +27,6 @@ class Independence:
 
     def __init__(self, target: Target, n_warmup: int = 0) -> None:
         self.target, self.n_warmup = target, n_warmup
-
-    @property
-    def rendezvous(self) -> Sequence[int]:
-        """The chains never meet."""
-        return ()
-
-    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """Leave the chains as they are."""
-        return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
         """Start from the prior."""

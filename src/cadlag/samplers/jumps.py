@@ -23,7 +23,7 @@ from cadlag.samplers.laplace import Modes, find_modes
 from cadlag.samplers.mixture import Mixture, fit_mixture
 from cadlag.samplers.nuts import Nuts
 
-_MEETINGS = (50, 25, 12, 6, 3, 1)  # after 1/50, 1/25 .. of warm-up: what NUTS costs before the first is most of it
+_MEETINGS = (50, 25, 12, 6, 3, 1)  # after 1/50, 1/25 .. of warm-up
 _SOONEST = 10
 _MOST_JUMPS = 12
 _TRIAL = (2, 1)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance

@@ -6,13 +6,12 @@ expanding windows; the step size follows by dual averaging. After warm-up nothin
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cadlag.gaussian import lower_factor
-from cadlag.samplers.contract import Array, Info, State, Target, find_start
+from cadlag.samplers.contract import Apart, Array, Info, State, Target, find_start
 from cadlag.samplers.laplace import find_modes
 
 _MAX_ENERGY_ERROR = 1000.0
@@ -157,7 +156,7 @@ def first_window(n_warmup: int) -> int:
     return int(0.02 * n_warmup)
 
 
-class Nuts:
+class Nuts(Apart):
     """NUTS with a dense metric, as an explicit-state kernel.
 
     Parameters
@@ -177,15 +176,6 @@ class Nuts:
         self.target_accept, self.max_depth = target_accept, max_depth
         self._windows = windows(n_warmup)
         self._here: _Known | None = None
-
-    @property
-    def rendezvous(self) -> Sequence[int]:
-        """Plain NUTS chains never meet."""
-        return ()
-
-    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """Leave the chains as they are."""
-        return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
         """Start near a mode, with its curvature as first metric."""

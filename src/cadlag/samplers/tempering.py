@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.samplers.contract import Array, Info, Kernel, State, Target
+from cadlag.samplers.contract import Apart, Info, Kernel, State, Target
 from cadlag.samplers.nuts import Nuts
 
 DEFAULT_LEVELS = tuple(float(level) for level in np.geomspace(1.0, 0.03, 7))
 
 
-class Tempered:
+class Tempered(Apart):
     """Replica exchange around any kernel.
 
     Parameters
@@ -43,15 +43,6 @@ class Tempered:
             )
         self.target, self.n_warmup, self.levels = target, n_warmup, tuple(levels)
         self.kernels: list[Kernel] = [make(target, n_warmup) for _ in levels]
-
-    @property
-    def rendezvous(self) -> Sequence[int]:
-        """The chains never meet; the rungs of one chain do, at every step."""
-        return ()
-
-    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """Leave the chains as they are."""
-        return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
         """A start for every rung."""

@@ -1,14 +1,13 @@
 """Sweeps over the units as a transition kernel; warm-up by a falling noise floor."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork, Units
 from cadlag.models.network.scales import walk_scales
 from cadlag.models.network.sweep import sweep_units
-from cadlag.samplers.contract import Array, Info, State
+from cadlag.samplers.contract import Apart, Array, Info, State
 
 HIGHEST, LOWEST = 0.35, 0.017
 
@@ -21,7 +20,7 @@ def floor_at(iteration: int, n_warmup: int) -> float:
     return HIGHEST if t < 1.0 / 3.0 else HIGHEST * (LOWEST / HIGHEST) ** ((t - 1.0 / 3.0) / (0.9 - 1.0 / 3.0))
 
 
-class Sweeps:
+class Sweeps(Apart):
     """Gibbs sweeps.
 
     Parameters
@@ -34,15 +33,6 @@ class Sweeps:
 
     def __init__(self, target: StableNetwork, n_warmup: int) -> None:
         self.target, self.n_warmup = target, n_warmup
-
-    @property
-    def rendezvous(self) -> Sequence[int]:
-        """The chains never meet."""
-        return ()
-
-    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """Leave the chains as they are."""
-        return list(states)
 
     def init(self, rng: np.random.Generator) -> State:
         """A prior draw with moderate amplitude and noise."""
