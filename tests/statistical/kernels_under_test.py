@@ -66,6 +66,15 @@ def jump(rng: np.random.Generator, model: KernelProcess, position: Array, memory
     return _repeat(rng, kernel, jump_state(kernel, position, period=10**9))["position"], None
 
 
+def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Coordinates stretched one at a time, nothing else."""
+    kernel, mixture = NutsWithJumps(model, 0), fixed_mixture(len(position))
+    value = model.log_target(position, 1.0)
+    for anchor in mixture.sample(rng, 4 * N_STEPS):
+        position, value, _ = kernel._stretch(rng, position, anchor, value, 1.0)
+    return position, None
+
+
 def nuts_and_jumps(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """Jumps, and NUTS every second time."""
     kernel = NutsWithJumps(model, 0)
@@ -103,7 +112,4 @@ def tempered(rng: np.random.Generator, model: KernelProcess, position: Array, me
     return state["position"], state["rungs"][1]["position"]
 
 
-MOVES = {
-    "nuts": nuts, "jump": jump, "nuts_and_jumps": nuts_and_jumps, "independence": independence, "exchange": exchange,
-    "tempered": tempered,
-}  # fmt: skip
+MOVES = {move.__name__: move for move in (nuts, jump, stretch, nuts_and_jumps, independence, exchange, tempered)}

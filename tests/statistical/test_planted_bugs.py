@@ -65,6 +65,21 @@ def mixture_follows_the_draws(patch: Patch) -> None:
     patch.setattr(NutsWithJumps, "_jump", wrong)
 
 
+def stretch_without_jacobian(patch: Patch) -> None:
+    """A coordinate scaled by z and accepted by π(x')/π(x) alone."""
+
+    def wrong(self: NutsWithJumps, rng: np.random.Generator, position: Any, anchor: Any, *rest: float) -> Any:
+        value, level = rest
+        proposal = position.copy()
+        j = rng.integers(len(position))
+        proposal[j] = anchor[j] + math.exp(rng.standard_normal()) * (position[j] - anchor[j])
+        proposed = self.target.log_target(proposal, level)
+        accepted = math.log(1.0 - rng.random()) < proposed - value
+        return (*((proposal, proposed) if accepted else (position, value)), False)
+
+    patch.setattr(NutsWithJumps, "_stretch", wrong)
+
+
 def step_size_follows_the_draws(patch: Patch) -> None:
     """Adapting after warm-up: the step of NUTS depends on where it starts."""
     right = Nuts.step
@@ -157,6 +172,7 @@ BUGS: dict[Callable[[Patch], None], tuple[str, bool]] = {
     stable_scale_off_by_the_cosine: ("independence", True),
     no_proposal_density: ("jump", True),
     mixture_follows_the_draws: ("jump", True),
+    stretch_without_jacobian: ("stretch", False),
     step_size_follows_the_draws: ("nuts", True),
     missing_half: ("independence", True),
     noise_read_as_a_standard_deviation: ("independence", True),

@@ -7,8 +7,10 @@ They run NUTS, meet again early and then after twice the time each, a last time 
 fitted to what all of them have visited lately, NUTS takes over their common spread within chains as its metric, and
 from then on each iteration also proposes jumps drawn from q. A chain caught in a minor mode leaves it in one step, and
 where q fits well the draws are nearly independent at the price of one likelihood each, so NUTS then runs only now and
-then, for what q misses (at every iteration where jumps rarely land). Nothing changes after warm-up: the posterior is
-left invariant exactly, whatever q.
+then, for what q misses (at every iteration where jumps rarely land). Where the noise goes to zero the posterior narrows
+to a funnel that q misses and where the steps of NUTS are too long. There it helps to stretch one coordinate at a time
+about a draw a of q: x'_j = a_j + z (x_j - a_j), log z standard normal, accepted with probability
+min{1, z π(x') / π(x)}. Nothing changes after warm-up: the posterior is left invariant exactly, whatever q.
 """
 
 import math
@@ -116,20 +118,33 @@ class NutsWithJumps:
     def _jump(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info, float]:
         mixture = self._read(state["mixture"])
         n, position = state["n_jumps"], state["nuts"]["position"]
-        proposals = mixture.sample(rng, n)
-        log_q = mixture.log_density(np.vstack([position[None], proposals]))
+        proposals = mixture.sample(rng, n + 1)
+        log_q = mixture.log_density(np.vstack([position[None], proposals[:n]]))
         uniforms = np.log(1.0 - rng.random(n))
         value, here, accepted, failures = self.nuts.evaluate_value(position, level), log_q[0], 0, 0.0
-        for proposal, log_q_proposal, log_uniform in zip(proposals, log_q[1:], uniforms):
+        for proposal, log_q_proposal, log_uniform in zip(proposals[:n], log_q[1:], uniforms):
             proposed = self.target.log_target(proposal, level)
             failures += proposed == -math.inf
             if log_uniform < (proposed - value) + (here - log_q_proposal):
                 position, value, here, accepted = proposal, proposed, log_q_proposal, accepted + 1
-        if accepted:
+        before = position
+        position, value, failed = self._stretch(rng, position, proposals[n], value, level)
+        if accepted or position is not before:
             self.nuts.remember_value(position, level, value)
         tried = {"tried": state["tried"] + n, "accepted": state["accepted"] + accepted}
         state = {**state, **tried, "nuts": {**state["nuts"], "position": position}}
-        return state, {"jump_accept": accepted / n, "n_jumps": float(n)}, failures
+        return state, {"jump_accept": accepted / n, "n_jumps": float(n)}, failures + failed
+
+    def _stretch(
+        self, rng: np.random.Generator, position: Array, anchor: Array, value: float, level: float
+    ) -> tuple[Array, float, bool]:
+        """One coordinate scaled about the anchor's, for narrow places that jumps miss and NUTS steps across."""
+        j, log_factor, log_uniform = rng.integers(len(position)), rng.standard_normal(), math.log(1.0 - rng.random())
+        proposal = position.copy()
+        proposal[j] = anchor[j] + math.exp(log_factor) * (position[j] - anchor[j])
+        proposed = self.target.log_target(proposal, level)
+        accepted = log_uniform < proposed - value + log_factor  # dx'_j / dx_j = z
+        return (*((proposal, proposed) if accepted else (position, value)), proposed == -math.inf)
 
     def _read(self, state: State) -> Mixture:
         if self._mixture is None or self._mixture[0] is not state:
