@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from cadlag.samplers import SAMPLERS
+from cadlag.samplers.adaptation import windows
 from cadlag.samplers.contract import find_start
 from cadlag.samplers.jumps import NutsWithJumps
 from cadlag.samplers.laplace import Modes, find_modes
 from cadlag.samplers.mixture import _NU, Mixture, fit_mixture
-from cadlag.samplers.nuts import Nuts, windows
+from cadlag.samplers.nuts import Nuts
 from cadlag.samplers.tempering import Tempered
 from cadlag.stable import positive_stable
 from statistical.checks import joint_law, sample, worst

@@ -12,7 +12,6 @@ target is prior × likelihood^β; 1 is the posterior.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,18 +21,19 @@ from numpy.typing import NDArray
 
 from cadlag import gaussian, kernels
 from cadlag.models.atom import Atom, Scales
+from cadlag.models.hidden_layers import HiddenLayers
+from cadlag.models.ladder import PowerLadder
 from cadlag.models.noise import log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
 
 PRESETS = ("theorem", "prop2", "published_code")
-NOISE_PRIORS = ("variance", "sd")
 _LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
 
 
 @dataclass(frozen=True)
-class KernelProcess:
+class KernelProcess(PowerLadder, HiddenLayers):
     """Prior, likelihood and gradient of the deep kernel process.
 
     Attributes
@@ -72,8 +72,6 @@ class KernelProcess:
     constant: float = 1.0
     _buffers: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
 
-    exact_level = 1.0
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave buffers and cached values behind when pickled."""
         keep = {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
@@ -106,6 +104,11 @@ class KernelProcess:
     def dimension(self) -> int:
         """Number of unknowns."""
         return self.n_scales + (self.noise_variance is None)
+
+    @property
+    def operations_to_condition(self) -> float:
+        """What one draw's predictions cost at least."""
+        return float(len(self.y)) ** 3 / 3.0
 
     @cached_property
     def _known_log_noise(self) -> float | Array | None:
@@ -315,62 +318,6 @@ class KernelProcess:
             gradient[-1] = marginal.log_noise.sum()
         return gradient
 
-    def log_likelihood_at(self, position: Array, level: float) -> float:
-        """level × log likelihood.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            Inverse temperature.
-
-        Returns
-        -------
-        float
-            The target's log density less the prior's.
-        """
-        return level * self.log_likelihood(position) if level > 0.0 else 0.0
-
-    def log_target(self, position: Array, level: float) -> float:
-        """log prior + level × log likelihood.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            Inverse temperature.
-
-        Returns
-        -------
-        float
-            Unnormalised log density.
-        """
-        prior = self.log_prior(position)
-        return prior + self.log_likelihood_at(position, level) if math.isfinite(prior) else prior
-
-    def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
-        """The same with its gradient.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            Inverse temperature.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Value and gradient.
-        """
-        prior, by_prior = self.log_prior_gradient(position)
-        if level == 0.0 or not math.isfinite(prior):
-            return prior, np.nan_to_num(by_prior)
-        value, gradient = self.log_likelihood_gradient(position)
-        return prior + level * value, by_prior + level * gradient
-
     # Given the scales ------------------------------------------------------------------------------------------------
 
     def condition(self, position: Array) -> Atom:
@@ -405,71 +352,3 @@ class KernelProcess:
         """
         _, data, correlation = self._observe(self.scales(position))
         return gaussian.leave_one_out(correlation, data)
-
-    def covariances(self, position: Array, X: Array | None = None) -> Iterator[Array]:
-        """Σ_0, Σ_1, .. Σ_K at given inputs.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        X
-            Inputs with intercept; the training inputs by default.
-
-        Yields
-        ------
-        Array
-            Full symmetric matrices.
-        """
-        scales = self.scales(position)
-        inputs = self.X if X is None else X
-        log_c1 = self._log_first(position)
-        yield (inputs * np.exp(scales.log_weights - log_c1)) @ inputs.T
-        for k in range(1, self.depth + 1):
-            points = kernels.layers(inputs, scales.log_weights, scales.log_inner[: k - 1], self.order, self.constant)
-            lower = np.tril(kernels.correlations(points, np.ones(len(inputs))))
-            sd = np.exp(0.5 * points.log_variance)
-            yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)
-
-    def information(self, position: Array) -> Array:
-        """Mutual information -½ log(1 - ρ²) of the function at row i and at row m + i of 2m rows.
-
-        Parameters
-        ----------
-        position
-            Scales.
-
-        Returns
-        -------
-        Array
-            (m,).
-        """
-        m, scales = len(self.X) // 2, self.scales(position)
-        values = np.empty(m)
-        for i in range(m):
-            pair = [self.layers(scales, self.X[k : k + 1]) for k in (i, m + i)]
-            rho = float(kernels.cross_correlations(*pair)[0, 0])
-            values[i] = -0.5 * math.log(max(1.0 - rho * rho, 1e-16))
-        return values
-
-    def _log_first(self, position: Array) -> float:
-        """log c_1, which Σ_0 does not contain."""
-        return float(position[self.n_inputs]) if self.n_scales and self.preset == "published_code" else 0.0
-
-    def log_layer_scale(self, position: Array, layer: int) -> float:
-        """log c_layer, random or not.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        layer
-            k in 1..K+1.
-
-        Returns
-        -------
-        float
-            Its logarithm.
-        """
-        scales = self.scales(position)
-        return float(np.concatenate(([self._log_first(position)], scales.log_inner, [scales.log_output]))[layer - 1])

@@ -2,6 +2,8 @@
 
 import math
 
+NOISE_PRIORS = ("variance", "sd")
+
 
 def log_half_cauchy(log_v: float, scale: float, on: str) -> tuple[float, float]:
     """Log density of log σ² and its slope.

@@ -10,12 +10,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cadlag.gaussian import lower_factor
+from cadlag.samplers.adaptation import (
+    accumulate,
+    average,
+    first_window,
+    nothing_seen,
+    renew_metric,
+    restart_averaging,
+    shrunk_factor,
+    windows,
+)
 from cadlag.samplers.contract import Apart, Array, Info, State, Target, find_start
 from cadlag.samplers.laplace import find_modes
 
 _MAX_ENERGY_ERROR = 1000.0
-_GAMMA, _T0, _KAPPA = 0.05, 10.0, 0.75  # dual averaging, Hoffman & Gelman section 3.2
 
 
 class _Point:
@@ -118,44 +126,6 @@ class _Trajectory:
         )  # fmt: skip
 
 
-def windows(n_warmup: int) -> list[int]:
-    """Iterations at which the covariance is renewed: a start, doubling windows, and an end for the step size alone.
-
-    Parameters
-    ----------
-    n_warmup
-        Length of the warm-up.
-
-    Returns
-    -------
-    list[int]
-        Iteration numbers, increasing.
-    """
-    here, last, size = first_window(n_warmup), int(0.95 * n_warmup), max(int(0.02 * n_warmup), 10)
-    ends: list[int] = []
-    while here + size <= last:
-        here = here + size if here + 3 * size <= last else last
-        ends.append(here)
-        size *= 2
-    return ends
-
-
-def first_window(n_warmup: int) -> int:
-    """Iterations left out of every covariance: the way from the start to where the mass is.
-
-    Parameters
-    ----------
-    n_warmup
-        Length of the warm-up.
-
-    Returns
-    -------
-    int
-        That number.
-    """
-    return int(0.02 * n_warmup)
-
-
 class Nuts(Apart):
     """NUTS with a dense metric, as an explicit-state kernel.
 
@@ -201,8 +171,8 @@ class Nuts(Apart):
         d = len(position)
         return {
             "position": position, "iteration": 0, "step_size": 0.0, "factor": np.eye(d) if factor is None else factor,
-            "averaging": _restart_averaging(0.1),
-            "welford": {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))},
+            "averaging": restart_averaging(0.1),
+            "welford": nothing_seen(d),
         }  # fmt: skip
 
     def evaluate(self, position: Array, level: float) -> tuple[float, Array]:
@@ -337,16 +307,16 @@ class Nuts(Apart):
             step = step * 2.0 if grow else step * 0.5
             if accepted(step) != grow:
                 break
-        return {**state, "step_size": step, "averaging": _restart_averaging(step)}
+        return {**state, "step_size": step, "averaging": restart_averaging(step)}
 
     def _adapt(self, rng: np.random.Generator, state: State, accept: float, level: float) -> State:
-        averaging = _average(state["averaging"], accept, self.target_accept)
+        averaging = average(state["averaging"], accept, self.target_accept)
         state = {**state, "averaging": averaging, "step_size": averaging["tried"]}
         iteration = state["iteration"]
         if self._windows and first_window(self.n_warmup) < iteration <= self._windows[-1]:
-            state["welford"] = _accumulate(state["welford"], state["position"])
+            state["welford"] = accumulate(state["welford"], state["position"])
             if iteration in self._windows:
-                state = self._tune_first_step(rng, _renew_metric(state), level)
+                state = self._tune_first_step(rng, renew_metric(state), level)
         return self.freeze(state) if iteration == self.n_warmup else state
 
     def adopt(self, state: State, covariance: Array, count: int) -> State:
@@ -366,8 +336,8 @@ class Nuts(Apart):
         State
             The same with another metric.
         """
-        averaging = _restart_averaging(max(state["step_size"], 1e-6))
-        factor = _shrunk_factor(covariance, count, state["factor"])
+        averaging = restart_averaging(max(state["step_size"], 1e-6))
+        factor = shrunk_factor(covariance, count, state["factor"])
         return {**state, "factor": factor, "step_size": 0.0, "averaging": averaging}
 
     def freeze(self, state: State) -> State:
@@ -393,37 +363,3 @@ def _info(value: float, accept: float, n_leapfrog: int, diverging: bool, n_failu
         "log_target": value, "accept": accept, "n_gradients": float(n_leapfrog), "diverging": float(diverging),
         "n_failures": float(n_failures), "step_size": step,
     }  # fmt: skip
-
-
-def _restart_averaging(step: float) -> State:
-    return {"tried": step, "centre": math.log(10.0 * step), "error": 0.0, "log_mean": 0.0, "count": 0}
-
-
-def _average(averaging: State, accept: float, wanted: float) -> State:
-    count = averaging["count"] + 1
-    error = averaging["error"] + (wanted - accept - averaging["error"]) / (count + _T0)
-    log_step = averaging["centre"] - math.sqrt(count) / _GAMMA * error
-    share = count**-_KAPPA
-    log_mean = share * log_step + (1.0 - share) * averaging["log_mean"]
-    return {**averaging, "tried": math.exp(log_step), "error": error, "log_mean": log_mean, "count": count}
-
-
-def _accumulate(welford: State, position: Array) -> State:
-    count = welford["count"] + 1
-    deviation = position - welford["mean"]
-    mean = welford["mean"] + deviation / count
-    return {"count": count, "mean": mean, "scatter": welford["scatter"] + np.outer(deviation, position - mean)}
-
-
-def _renew_metric(state: State) -> State:
-    """The metric of the last window."""
-    welford, d = state["welford"], len(state["position"])
-    factor = _shrunk_factor(welford["scatter"] / max(welford["count"] - 1, 1), welford["count"], state["factor"])
-    empty = {"count": 0, "mean": np.zeros(d), "scatter": np.zeros((d, d))}
-    return {**state, "factor": factor, "welford": empty}
-
-
-def _shrunk_factor(covariance: Array, count: int, before: Array) -> Array:
-    """The covariance of `count` draws, with the metric before standing for two draws a coordinate more."""
-    weight = 2.0 * len(covariance)
-    return lower_factor((count * covariance + weight * (before @ before.T)) / (count + weight))

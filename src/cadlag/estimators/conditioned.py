@@ -1,0 +1,177 @@
+"""f | y, draw ~ a Gaussian process: what is shared by methods whose draws condition to one.
+
+A model supplies `condition(position)`, an atom with `moments`, `mean`, `joint` and `noise_variance` at new inputs, and
+`leave_one_out(position)`; predictions, relevance of inputs and pointwise log densities follow.
+"""
+
+import math
+import numbers
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from cadlag.estimators.base import POINTS, as_generator
+from cadlag.estimators.sampled import SampledRegressor
+from cadlag.estimators.scaling import refuse_overflow
+from cadlag.models.noise import NOISE_PRIORS
+from cadlag.posterior import Table
+
+Array = NDArray[np.float64]
+
+_REPEATS = 4  # permutations averaged for the relevance of an input
+_WORTH_WORKERS = 1e10  # operations
+
+
+class ConditionedRegressor(SampledRegressor):
+    """A sampled regressor each of whose draws is a Gaussian process given the data."""
+
+    alpha: Any
+    fit_intercept: bool
+    noise_variance: Any
+    noise_prior_on: str
+
+    # Settings --------------------------------------------------------------------------------------------------------
+
+    def _check_alpha(self) -> None:
+        if isinstance(self.alpha, str) and self.alpha == "sample":
+            raise ValueError('alpha="sample" is reserved for a later version: give a number in (0, 2]')
+        is_number = isinstance(self.alpha, numbers.Real) and not isinstance(self.alpha, bool)
+        if not (is_number and 0.0 < self.alpha <= 2.0):
+            raise ValueError(f"alpha must be a number in (0, 2], got {self.alpha!r}")
+
+    def _check_common_settings(self, least: Mapping[str, int], choices: Mapping[str, Sequence[str]]) -> None:
+        least = {**least, "n_draws": 1, "n_warmup": 0, "n_chains": 1, "n_atoms": 1}
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < bound:
+                raise ValueError(f"{name} must be an integer of at least {bound}, got {value!r}")
+        for name, allowed in {**choices, "noise_prior_on": NOISE_PRIORS, "point": POINTS}.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        if self.noise_variance is not None:
+            known = np.asarray(self.noise_variance)
+            if known.dtype.kind not in "iuf" or not np.all((known > 0) & np.isfinite(known)):
+                raise ValueError("noise_variance must be positive and finite, or None to learn it")
+
+    def _known_noise(self, n: int) -> float | Array | None:
+        if self.noise_variance is None:
+            return None
+        with np.errstate(over="ignore", under="ignore"):
+            known = np.asarray(self.noise_variance, dtype=float) / float(self.response_scaling_.scale) ** 2
+        if known.ndim > 1 or (known.ndim == 1 and len(known) != n):
+            raise ValueError(f"noise_variance must be one number or one for each of the {n} rows, got {known.shape}")
+        if not np.all((known > 0.0) & np.isfinite(known)):
+            raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
+        return float(known) if known.ndim == 0 else known
+
+    # Inputs ---------------------------------------------------------------------------------------------------------
+
+    def _training_inputs(self) -> Array:
+        return np.ascontiguousarray(self.model_.X[:, 1:]) if self.fit_intercept else self.model_.X
+
+    def _input_names(self) -> list[str]:
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+        return (["intercept"] if self.fit_intercept else []) + [str(name) for name in names]
+
+    def _with_intercept(self, X: Array) -> Array:
+        return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else np.ascontiguousarray(X)
+
+    # Atoms -----------------------------------------------------------------------------------------------------------
+
+    def _moments(self, X: Array) -> tuple[Array, Array, Array]:
+        inputs, atoms = self._with_intercept(X), self._atoms()
+        jobs = self.n_jobs if len(atoms) * self.model_.operations_to_condition > _WORTH_WORKERS else 1
+        pieces = np.array_split(atoms, min(len(atoms), 8)) if jobs not in (None, 1) else [atoms]
+        parts = Parallel(n_jobs=jobs)(delayed(_moments_of)(self.model_, piece, inputs) for piece in pieces)
+        means, variances, noise = zip(*parts)
+        return np.concatenate(means), np.concatenate(variances), np.concatenate(noise)
+
+    def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
+        inputs, positions = self._with_intercept(X), self._atoms()
+        for index in atoms:
+            atom = self.model_.condition(positions[index])
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, covariance = atom.joint(inputs)
+            refuse_overflow(mean, np.diagonal(covariance))
+            yield mean, covariance, atom.noise_variance
+
+    def _pointwise(self) -> Callable[[Array], Array]:
+        return partial(_leave_one_out, self.model_, math.log(float(self.response_scaling_.scale)))
+
+    def feature_relevance(self, n_atoms: int = 100, n_rows: int = 500, random_state: Any = 0) -> Table:
+        """Share of the function's variance that is lost when an input is permuted, and the input's scale.
+
+        For each draw the share is E[(f(X) - f(X with column j permuted))²] / (2 Var f(X)), f the posterior mean given
+        that draw: the total-effect index of Sobol.
+
+        Parameters
+        ----------
+        n_atoms
+            Draws used.
+        n_rows
+            Training rows used.
+        random_state
+            Seed of the permutations.
+
+        Returns
+        -------
+        Table
+            A row an input: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale.
+        """
+        check_is_fitted(self)
+        rng = as_generator(random_state)
+        X = self.model_.X[rng.permutation(len(self.model_.X))[:n_rows]]
+        first = int(self.fit_intercept)
+        columns_to_permute = range(first, self.model_.n_inputs)
+        variants = [[_permuted(rng, X, column) for _ in range(_REPEATS)] for column in columns_to_permute]
+        positions = self.posterior_.atoms(n_atoms)
+        shares = np.array([_lost_shares(self.model_, position, X, variants) for position in positions])
+        low, middle, high = np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
+        columns = {"input": self._input_names()[first:], "relevance": middle, "q05": low, "q95": high}
+        if "input_scales" in self.posterior_.draws:
+            scales = self.posterior_["input_scales"].reshape(-1, self.model_.n_inputs)[:, first:]
+            columns |= dict(zip(("scale", "scale_q05", "scale_q95"), np.quantile(scales, [0.5, 0.05, 0.95], axis=0)))
+        return Table(columns)
+
+
+def _moments_of(model: Any, positions: Array, X: Array) -> tuple[Array, Array, Array]:
+    means, variances = np.empty((len(positions), len(X))), np.empty((len(positions), len(X)))
+    noise = np.empty(len(positions))
+    with threadpool_limits(1, user_api="blas"):
+        for t, position in enumerate(positions):
+            atom = model.condition(position)
+            noise[t] = atom.noise_variance
+            for start in range(0, len(X), 4096):
+                rows = slice(start, start + 4096)
+                means[t, rows], variances[t, rows] = atom.moments(X[rows])
+    return means, variances, noise
+
+
+def _leave_one_out(model: Any, log_scale: float, positions: Array) -> Array:
+    """log p(y_k | y_-k, draw) in the units of y, (chains, draws, n)."""
+    flat = positions.reshape(positions.shape[0] * positions.shape[1], positions.shape[2])
+    with threadpool_limits(1, user_api="blas"):
+        values = np.stack([model.leave_one_out(position) for position in flat])
+    return values.reshape(*positions.shape[:2], -1) - log_scale
+
+
+def _permuted(rng: np.random.Generator, X: Array, column: int) -> Array:
+    changed = X.copy()
+    changed[:, column] = rng.permutation(changed[:, column])
+    return changed
+
+
+def _lost_shares(model: Any, position: Array, X: Array, variants: list[list[Array]]) -> Array:
+    atom = model.condition(position)
+    plain = atom.mean(X)
+    spread = 2.0 * float(np.var(plain))
+    if spread == 0.0:
+        return np.zeros(len(variants))
+    lost = [[float(np.mean((plain - atom.mean(changed)) ** 2)) for changed in column] for column in variants]
+    return np.mean(lost, axis=1) / spread
