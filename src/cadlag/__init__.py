@@ -4,12 +4,13 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "StableKernelRegressor": "cadlag.estimators",
+    "StableKernelRegressor": "cadlag.estimators.kernel",
+    "StableNetworkRegressor": "cadlag.estimators.network",
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }
 
-__all__ = ["Predictive", "StableKernelRegressor", "load"]
+__all__ = ["Predictive", "StableKernelRegressor", "StableNetworkRegressor", "load"]
 __version__ = "0.1.0"
 
 

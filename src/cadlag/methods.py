@@ -3,11 +3,13 @@
 from os import PathLike
 from typing import Any
 
-from cadlag.estimators import StableKernelRegressor
+from cadlag.estimators.kernel import StableKernelRegressor
+from cadlag.estimators.network import StableNetworkRegressor
 from cadlag.storage import read_tree
 
 METHODS: dict[str, Any] = {
     "kernel": StableKernelRegressor,
+    "network": StableNetworkRegressor,
 }
 
 

@@ -26,8 +26,8 @@ def sample_data(rng: np.random.Generator, model: StableNetwork, position: Array)
     """Responses given the units."""
     units = model.read(position)
     weights = np.sqrt(model.variances(units)) * rng.standard_normal(model.n_units)
-    noise = math.exp(0.5 * units.log_v) * rng.standard_normal(len(model.X))
-    return model.columns(units) @ weights + noise
+    noise = math.sqrt(model.noise(units, 0.0)) * rng.standard_normal(len(model.X))
+    return (model.columns(units) @ weights + noise) / model.omega
 
 
 def bounded(model: StableNetwork, position: Array) -> Array:
@@ -39,8 +39,9 @@ def bounded(model: StableNetwork, position: Array) -> Array:
     z = math.exp(0.5 * model.noise_power * units.log_v) / model.noise_scale
     u_rest = 2.0 / math.pi * np.arctan([math.exp(units.log_tau), z])
     white = -0.5 * len(model.y) * (1.0 + math.log(float(np.mean(model.y**2))))
+    u_inputs = model.law.cdf(units.log_inputs) if model.n_input_scales else np.zeros(0)
     fit = math.tanh((model.log_likelihood_at(position, 0.0) - white) / 3.0)
-    centred = np.concatenate([u, u_radius, u_scale, u_rest, units.kinds.astype(float)]) - 0.5
+    centred = np.concatenate([u, u_radius, u_scale, u_inputs, u_rest, units.kinds.astype(float)]) - 0.5
     largest = np.argmax(units.log_s)
     extra = [
         fit,
@@ -84,4 +85,16 @@ def test_sweeps_leave_the_joint_law_alone(activation: str, alpha: float) -> None
 def test_known_amplitude_and_noise() -> None:
     model = small_network("auto", 1.0, amplitude=0.8, noise_variance=0.3)
     z = paired(model, sweeps, 1500, 12)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+@pytest.mark.parametrize("activation", ["sign", "auto"])
+def test_input_scales(activation: str) -> None:
+    z = paired(small_network(activation, 1.0, input_scales=True), sweeps, 1500, 13)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+def test_known_noise_of_each_row() -> None:
+    model = small_network("auto", 1.0, noise_variance=np.linspace(0.05, 1.0, 8))
+    z = paired(model, sweeps, 1500, 14)
     assert np.abs(z).max() < LARGEST_Z

@@ -1,5 +1,1 @@
 """The scikit-learn faces of the models."""
-
-from cadlag.estimators.kernel import StableKernelRegressor
-
-__all__ = ["StableKernelRegressor"]

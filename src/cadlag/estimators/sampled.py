@@ -62,6 +62,14 @@ class SampledRegressor(AtomRegressor):
         """Names of the entries of each parameter that is a vector."""
         raise NotImplementedError
 
+    def _kernel(self) -> Any:
+        """The sampler's name, or a maker of kernels."""
+        return self.sampler
+
+    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
+        """Quantities that the kernel reported with each draw, in natural units."""
+        return {}
+
     def _pointwise(self) -> Callable[[Array], Array]:
         """Maker of log p(y_k | y_-k, draw), picklable."""
         raise NotImplementedError
@@ -136,7 +144,7 @@ class SampledRegressor(AtomRegressor):
         return digest.hexdigest()
 
     def _run(self, chains: Any, total: int, store: Store, keep_from: int, before: Posterior | None = None) -> None:
-        plan = Plan(self.sampler, int(self.n_warmup))
+        plan = Plan(self._kernel(), int(self.n_warmup))
         progress = TextProgress() if self.progress is True else self.progress or None
         try:
             finished = run(self.model_, plan, chains, total, store, self.n_jobs, progress)
@@ -165,6 +173,7 @@ class SampledRegressor(AtomRegressor):
         draws = self.model_.named(positions)
         if "noise_variance" in draws:
             draws["noise_variance"] = draws["noise_variance"] * float(self.response_scaling_.scale) ** 2
+        draws |= self._derived_draws(stats)
         self.posterior_ = Posterior(positions, stats, draws, self._labels(), self._pointwise())
         self.diagnostics_ = self.posterior_.diagnostics()
 

@@ -58,14 +58,14 @@ class Plan:
     Attributes
     ----------
     sampler
-        A name in :data:`~cadlag.samplers.SAMPLERS`.
+        A name in :data:`~cadlag.samplers.SAMPLERS`, or a maker of kernels of the model's own.
     n_warmup
         Iterations before the first kept draw.
     options
         Keyword arguments of the kernel.
     """
 
-    sampler: str
+    sampler: str | Callable[..., Any]
     n_warmup: int
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -82,7 +82,8 @@ class Plan:
         Any
             A transition kernel.
         """
-        return SAMPLERS[self.sampler](model, self.n_warmup, **self.options)
+        make = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
+        return make(model, self.n_warmup, **self.options)
 
 
 def new_chains(seed: np.random.SeedSequence, n_chains: int) -> list[State]:

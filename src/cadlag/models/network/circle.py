@@ -16,8 +16,8 @@ HALF_PI = 0.5 * math.pi
 
 
 @njit(**COMPILED)
-def switch_angles(X: Array, e: Array, f: Array, angles: Array, signs: Array) -> None:
-    """Where each row changes sides, and its side at θ = -π/2."""
+def switch_angles(X: Array, omega: Array, e: Array, f: Array, angles: Array, signs: Array) -> None:
+    """Where each row changes sides, and the candidate's entry at θ = -π/2."""
     n, q = X.shape
     for i in range(n):
         a, b = 0.0, 0.0
@@ -26,10 +26,10 @@ def switch_angles(X: Array, e: Array, f: Array, angles: Array, signs: Array) -> 
             b += X[i, k] * f[k]
         if b == 0.0:
             angles[i] = -HALF_PI
-            signs[i] = -1.0 if a >= 0.0 else 1.0
+            signs[i] = -omega[i] if a >= 0.0 else omega[i]
         else:
             angles[i] = math.atan(-a / b)
-            signs[i] = -1.0 if b > 0.0 else 1.0
+            signs[i] = -omega[i] if b > 0.0 else omega[i]
 
 
 @njit(**COMPILED)
@@ -44,13 +44,14 @@ def walk(
         t += signs[i] * residual[i]
         for k in range(m):
             u[k] += P[i, k] * signs[i]
-    used = 0.0
+    used, square = 0.0, 0.0
     for i in range(n):
+        square += signs[i] * signs[i]
         fitted = 0.0
         for k in range(m):
             fitted += Phi[i, k] * u[k]
         used += signs[i] * fitted
-    precision[0], pull[0] = (n - used) / noise, t / noise
+    precision[0], pull[0] = max(square - used, 0.0) / noise, t / noise
     for step in range(n):
         i = order[step]
         s = signs[i]
@@ -59,10 +60,10 @@ def walk(
             along += Phi[i, k] * u[k]
             leverage += Phi[i, k] * P[i, k]
             u[k] -= 2.0 * s * P[i, k]
-        used += 4.0 * (leverage - s * along)
+        used += 4.0 * s * (s * leverage - along)
         t -= 2.0 * s * residual[i]
         signs[i] = -s
-        precision[step + 1], pull[step + 1] = max(n - used, 0.0) / noise, t / noise
+        precision[step + 1], pull[step + 1] = max(square - used, 0.0) / noise, t / noise
 
 
 @njit(**COMPILED)

@@ -1,7 +1,8 @@
 """K = vA⁻² + ΦᵀΦ, C = K⁻¹, P = ΦC, e = y - PΦᵀy: what one column more or less changes, in O(nM).
 
 Unit j contributes the column φ_j(x) = sgn(w_j·x̃), or κ max(w_j·x̃, 0) with κ such that both kinds have the same mean
-square under the prior. A unit that has been taken out keeps its column in Φ, with zeros in C and P.
+square under the prior; row i of everything is multiplied by its weight ω_i. A unit that has been taken out keeps its
+column in Φ, with zeros in C and P.
 """
 
 import math
@@ -17,7 +18,7 @@ COMPILED = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "n
 
 
 @njit(**COMPILED)
-def fill_column(X: Array, direction: Array, kind: int, relu_scale: float, out: Array) -> None:
+def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale: float, out: Array) -> None:
     """One unit at every row."""
     n, q = X.shape
     for i in range(n):
@@ -25,9 +26,9 @@ def fill_column(X: Array, direction: Array, kind: int, relu_scale: float, out: A
         for k in range(q):
             z += X[i, k] * direction[k]
         if kind == SIGN:
-            out[i] = 1.0 if z >= 0.0 else -1.0
+            out[i] = omega[i] if z >= 0.0 else -omega[i]
         else:
-            out[i] = relu_scale * z if z > 0.0 else 0.0
+            out[i] = omega[i] * relu_scale * z if z > 0.0 else 0.0
 
 
 @njit(**COMPILED)

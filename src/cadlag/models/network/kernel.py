@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 
-from cadlag.models.network.model import ACTIVATIONS, StableNetwork, Units
+from cadlag.gaussian import log_marginal_of_sums
+from cadlag.models.network.atom import Units
+from cadlag.models.network.inputs import move_input_scales
+from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.scales import walk_scales
 from cadlag.models.network.sweep import sweep_units
 from cadlag.samplers.contract import Apart, Array, Info, State
 
 HIGHEST, LOWEST = 0.35, 0.017
+N_PROBES = 8
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -33,6 +37,7 @@ class Sweeps(Apart):
 
     def __init__(self, target: StableNetwork, n_warmup: int) -> None:
         self.target, self.n_warmup = target, n_warmup
+        self._probes = np.linspace(0, max(len(target.y) - 1, 0), min(N_PROBES, len(target.y))).round().astype(int)
 
     def init(self, rng: np.random.Generator) -> State:
         """A prior draw with moderate amplitude and noise."""
@@ -40,6 +45,7 @@ class Sweeps(Apart):
         units = units._replace(
             log_tau=units.log_tau if self.target.amplitude is not None else 0.0,
             log_v=units.log_v if self.target.noise_variance is not None else math.log(0.1),
+            log_inputs=np.zeros_like(units.log_inputs),
         )
         return {"position": self.target.write(units), "iteration": 0}
 
@@ -48,28 +54,57 @@ class Sweeps(Apart):
         model, iteration = self.target, state["iteration"]
         floor = max(level, floor_at(iteration, self.n_warmup)) if iteration < self.n_warmup else level
         units = model.read(state["position"])
-        law = model.law._density if model.stable else (0.0, 1.0, np.zeros((1, 4)))
         Phi = model.columns(units)
-        gram, products, square = Phi.T @ Phi, Phi.T @ model.y, float(model.y @ model.y)
-        W, log_s, kinds, _, _ = units
-        noise = math.exp(units.log_v) + floor * floor
-        variances = model.variances(units)
-        C = _inverse(gram, variances, noise)
-        P = Phi @ C
-        residual = model.y - P @ products
-        work = np.empty((6, len(model.y) + 1))
-        sweep_units(
-            rng, model.X, model.y, W, log_s, kinds, 2.0 * units.log_tau + model.log_factor, noise, model.law.index, law,
-            model.relu_scale, ACTIVATIONS[model.activation], Phi, P, C, residual, gram, products, work,
-        )  # fmt: skip
-        log_tau, log_v, value = walk_scales(
-            rng, log_s, units.log_tau, units.log_v, model.log_factor, floor, model.amplitude is not None,
-            model.noise_variance is not None, model.noise_power, model.noise_scale, law, model.stable, gram, products,
-            square, len(model.y),
-        )  # fmt: skip
-        position = model.write(Units(W, log_s, kinds, log_tau, log_v))
-        info = {"log_target": value + model.log_prior(position), "floor": floor, "n_sign": float((kinds == 0).sum())}
+        sums = model.sums(Phi)
+        self._sweep(rng, units, Phi, sums, floor)
+        units = self._walk(rng, units, sums, floor)
+        if model.n_input_scales:
+            units, Phi, sums = move_input_scales(rng, model, units, Phi, sums, floor)
+        value, probes = self._look(units, Phi, sums, floor)
+        position = model.write(units)
+        info = {"log_target": value + model.log_prior(position), "floor": floor,
+                "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
         return {"position": position, "iteration": iteration + 1}, info
+
+    def _sweep(
+        self, rng: np.random.Generator, units: Units, Phi: Array, sums: tuple[Array, Array], floor: float
+    ) -> None:
+        """Every unit once; units, Φ and the sums are changed in place."""
+        model = self.target
+        noise = model.noise(units, floor)
+        gram, products = sums
+        C = _inverse(gram, model.variances(units), noise)
+        P = Phi @ C
+        residual = model.response - P @ products
+        sweep_units(
+            rng, model.scaled(units), model.response, model.omega, units.W, units.log_s, units.kinds,
+            2.0 * units.log_tau + model.log_factor, noise, model.law.index, model.density_table, model.relu_scale,
+            ACTIVATIONS[model.activation], Phi, P, C, residual, gram, products, np.empty((6, len(model.y) + 1)),
+        )  # fmt: skip
+
+    def _walk(self, rng: np.random.Generator, units: Units, sums: tuple[Array, Array], floor: float) -> Units:
+        """Moves of scales, amplitude and noise that need only the sums."""
+        model = self.target
+        extra = model.noise(units, floor) - math.exp(units.log_v)
+        log_tau, log_v, _ = walk_scales(
+            rng, units.log_s, units.log_tau, units.log_v, model.log_factor, extra, model.amplitude is not None,
+            model.noise_variance is not None, model.noise_power, model.noise_scale, model.density_table, model.stable,
+            *sums, model.square, len(model.y),
+        )  # fmt: skip
+        return units._replace(log_tau=log_tau, log_v=log_v)
+
+    def _look(
+        self, units: Units, Phi: Array, sums: tuple[Array, Array], floor: float
+    ) -> tuple[float, dict[str, float]]:
+        """The log likelihood, and the function's mean at a few rows."""
+        model = self.target
+        variances = model.variances(units)
+        value, factor, half = log_marginal_of_sums(
+            *sums, model.square, len(model.y), variances, model.noise(units, floor)
+        )
+        weights = np.sqrt(variances) * np.linalg.solve(factor.T, half)
+        at = Phi[self._probes] @ weights / model.omega[self._probes]
+        return value + model.log_weight, {f"probe{k}": float(f) for k, f in enumerate(at)}
 
 
 def _inverse(gram: Array, variances: Array, noise: float) -> Array:

@@ -64,11 +64,11 @@ def choose_candidate(
 
 
 @njit(**COMPILED)
-def fill_columns(X: Array, directions: Array, kinds: np.ndarray, relu_scale: float) -> Array:
+def fill_columns(X: Array, omega: Array, directions: Array, kinds: np.ndarray, relu_scale: float) -> Array:
     """Columns of several candidates, (n, c)."""
     c = len(directions)
     out, column = np.empty((len(X), c)), np.empty(len(X))
     for k in range(c):
-        fill_column(X, directions[k], kinds[k], relu_scale, column)
+        fill_column(X, omega, directions[k], kinds[k], relu_scale, column)
         out[:, k] = column
     return out

@@ -1,18 +1,20 @@
 """y ~ N(0, ΦA²Φᵀ + σ²I), a_j = τ M^(-1/α) √s_j: prior and likelihood of the stable network, and one draw of it.
 
-A position is one flat vector: the units (b_j, v_j) row by row, log s, kinds, log τ, log σ². Level d of the target is
-the posterior with σ² + d² in place of σ²; 0 is the posterior.
+A position is one flat vector: the units (b_j, v_j) row by row, log s, kinds, the log scales S of the inputs where they
+are random, log τ, log σ². A unit sees b_j + v_jᵀS^½x. Level d of the target is the posterior with σ² + d² in place of
+σ², where known variances that differ by row are raised in proportion; 0 is the posterior.
 """
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from cadlag.gaussian import log_marginal_of_sums
+from cadlag.models.network.atom import NetworkAtom, Units
 from cadlag.models.network.columns import RELU, SIGN
 from cadlag.models.network.lattice import fill_columns
 from cadlag.models.network.scales import log_half_cauchy
@@ -20,16 +22,6 @@ from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
 ACTIVATIONS = {"sign": 0, "relu": 1, "auto": 2}
-
-
-class Units(NamedTuple):
-    """A position, read."""
-
-    W: Array
-    log_s: Array
-    kinds: NDArray[np.int64]
-    log_tau: float
-    log_v: float
 
 
 @dataclass(frozen=True)
@@ -50,8 +42,10 @@ class StableNetwork:
         "sign", "relu" or "auto".
     amplitude
         τ, or None when unknown.
+    input_scales
+        Whether the inputs have positive stable scales, shared by the units.
     noise_variance
-        σ², or None when unknown.
+        σ², or one for each row, or None when unknown.
     noise_prior_on
         Whether the half-Cauchy prior is on the "variance" or the "sd".
     noise_scale
@@ -64,7 +58,8 @@ class StableNetwork:
     alpha: float = 1.0
     activation: str = "auto"
     amplitude: float | None = None
-    noise_variance: float | None = None
+    input_scales: bool = False
+    noise_variance: float | Array | None = None
     noise_prior_on: str = "variance"
     noise_scale: float = 1.0
 
@@ -76,6 +71,11 @@ class StableNetwork:
         return positive_stable(self.alpha)
 
     @cached_property
+    def density_table(self) -> tuple[float, float, Array]:
+        """What the compiled log density of log s is made of."""
+        return self.law._density if self.stable else (0.0, 1.0, np.zeros((1, 4)))
+
+    @cached_property
     def stable(self) -> bool:
         """Whether the scales are random."""
         return self.alpha < 2.0
@@ -83,7 +83,44 @@ class StableNetwork:
     @cached_property
     def dimension(self) -> int:
         """Length of a position."""
-        return self.n_units * (self.X.shape[1] + 2) + 2
+        return self.n_units * (self.X.shape[1] + 2) + self.n_input_scales + 2
+
+    @cached_property
+    def n_inputs(self) -> int:
+        """Number of columns, the ones included."""
+        return self.X.shape[1]
+
+    @cached_property
+    def n_input_scales(self) -> int:
+        """Number of random input scales."""
+        return self.n_inputs - 1 if self.input_scales and self.stable else 0
+
+    @cached_property
+    def omega(self) -> Array:
+        """Weight of each row: one over the noise's standard deviation where that is known row by row."""
+        known = self.noise_variance
+        return np.ones(len(self.y)) if known is None or np.ndim(known) == 0 else 1.0 / np.sqrt(known)
+
+    @cached_property
+    def response(self) -> Array:
+        """y in units of the rows' noise."""
+        return self.y * self.omega
+
+    @cached_property
+    def square(self) -> float:
+        """yᵀy."""
+        return float(self.response @ self.response)
+
+    @cached_property
+    def _known_log_noise(self) -> float | None:
+        if self.noise_variance is None:
+            return None
+        return math.log(float(self.noise_variance)) if np.ndim(self.noise_variance) == 0 else 0.0
+
+    @property
+    def operations_to_condition(self) -> float:
+        """What one draw's predictions cost at least."""
+        return float(len(self.y)) * self.n_units**2
 
     @cached_property
     def log_factor(self) -> float:
@@ -100,25 +137,26 @@ class StableNetwork:
     def read(self, position: Array) -> Units:
         """A position by parts, copied."""
         m, q = self.n_units, self.X.shape[1]
-        W = position[: m * q].reshape(m, q).copy()
-        log_s, kinds = position[m * q : m * q + m].copy(), position[m * q + m : m * q + 2 * m].astype(np.int64)
-        return Units(W, log_s, kinds, float(position[-2]), float(position[-1]))
+        W, log_s, kinds, log_inputs, rest = np.split(position, np.cumsum([m * q, m, m, self.n_input_scales]))
+        return Units(W.reshape(m, q).copy(), log_s.copy(), kinds.astype(np.int64), log_inputs.copy(), *map(float, rest))
 
     def write(self, units: Units) -> Array:
         """The parts as one position."""
-        return np.concatenate([units.W.ravel(), units.log_s, units.kinds.astype(float), [units.log_tau, units.log_v]])
+        kinds = units.kinds.astype(float)
+        return np.concatenate([units.W.ravel(), units.log_s, kinds, units.log_inputs, [units.log_tau, units.log_v]])
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
         """One draw of all unknowns."""
         m, q = self.n_units, self.X.shape[1]
         kinds = {"sign": np.full(m, SIGN), "relu": np.full(m, RELU), "auto": rng.integers(2, size=m)}[self.activation]
-        log_tau = math.log(abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)
-        log_v = math.log(self.noise_scale * abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)
+        W, log_s = rng.standard_normal((m, q)), self.law.sample_log(rng, m)
+        log_inputs = self.law.sample_log(rng, self.n_input_scales)
+        log_tau = _log_half_cauchy_draw(rng)
+        log_v = 2.0 / self.noise_power * (math.log(self.noise_scale) + _log_half_cauchy_draw(rng))
+        known_tau, known_v = self.amplitude, self._known_log_noise
         return self.write(Units(
-            rng.standard_normal((m, q)), self.law.sample_log(rng, m), kinds,
-            math.log(self.amplitude) if self.amplitude is not None else log_tau,
-            math.log(self.noise_variance) if self.noise_variance is not None
-            else log_v * (1.0 if self.noise_prior_on == "variance" else 2.0),
+            W, log_s, kinds, log_inputs, log_tau if known_tau is None else math.log(known_tau),
+            log_v if known_v is None else known_v,
         ))  # fmt: skip
 
     @cached_property
@@ -131,7 +169,7 @@ class StableNetwork:
         units = self.read(position)
         value = -0.5 * float((units.W**2).sum())
         if self.stable:
-            value += float(self.law.log_density(units.log_s).sum())
+            value += float(self.law.log_density(np.concatenate([units.log_s, units.log_inputs])).sum())
         if self.amplitude is None:
             value += log_half_cauchy(units.log_tau)
         if self.noise_variance is None:
@@ -139,23 +177,79 @@ class StableNetwork:
         return value
 
     def columns(self, units: Units, X: Array | None = None) -> Array:
-        """Φ, (n, M)."""
-        return fill_columns(self.X if X is None else X, units.W, units.kinds, self.relu_scale)
+        """Φ, (n, M): at the training rows with their weights, or at new rows."""
+        omega = self.omega if X is None else np.ones(len(X))
+        return fill_columns(self.scaled(units, X), omega, units.W, units.kinds, self.relu_scale)
+
+    def scaled(self, units: Units, X: Array | None = None) -> Array:
+        """Inputs times the roots of their scales."""
+        inputs = self.X if X is None else X
+        return inputs * np.exp(0.5 * np.append(0.0, units.log_inputs)) if self.n_input_scales else inputs
 
     def variances(self, units: Units) -> Array:
         """a_j²."""
         return np.exp(2.0 * units.log_tau + self.log_factor + units.log_s)
 
+    def noise(self, units: Units, level: float) -> float:
+        """Noise variance with the floor d = level, in units of the rows' weights."""
+        if self.noise_variance is None or np.ndim(self.noise_variance) == 0:
+            return math.exp(units.log_v) + level * level
+        return 1.0 + level * level / float(np.mean(self.noise_variance))
+
+    def sums(self, Phi: Array) -> tuple[Array, Array]:
+        """ΦᵀΦ and Φᵀy: all that the likelihood needs of the rows."""
+        return Phi.T @ Phi, Phi.T @ self.response
+
     def log_likelihood_at(self, position: Array, level: float) -> float:
         """log p(y | units) with a noise floor."""
         units = self.read(position)
-        Phi = self.columns(units)
-        value, _, _ = log_marginal_of_sums(
-            Phi.T @ Phi, Phi.T @ self.y, float(self.y @ self.y), len(self.y), self.variances(units),
-            math.exp(units.log_v) + level * level,
-        )  # fmt: skip
-        return value
+        return self._marginal(units, level)[0] + self.log_weight
+
+    def _marginal(self, units: Units, level: float) -> tuple[float, Array, Array]:
+        gram, products = self.sums(self.columns(units))
+        noise = self.noise(units, level)
+        return log_marginal_of_sums(gram, products, self.square, len(self.y), self.variances(units), noise)
+
+    @cached_property
+    def log_weight(self) -> float:
+        """Log density of y less that of the weighted response."""
+        return float(np.log(self.omega).sum())
 
     def log_target(self, position: Array, level: float) -> float:
         """log prior + log likelihood."""
         return self.log_prior(position) + self.log_likelihood_at(position, level)
+
+    # Given the units -------------------------------------------------------------------------------------------------
+
+    def condition(self, position: Array) -> NetworkAtom:
+        """The Gaussian law of the function that one draw stands for, given the data."""
+        units = self.read(position)
+        _, factor, half = self._marginal(units, 0.0)
+        known = self.noise_variance
+        noise = math.exp(units.log_v) if known is None or np.ndim(known) == 0 else float(np.mean(known))
+        return NetworkAtom(self, units, np.sqrt(self.variances(units)), factor, half, noise)
+
+    def leave_one_out(self, position: Array) -> Array:
+        """log p(y_k | y_-k, units) of each row."""
+        units = self.read(position)
+        _, factor, half = self._marginal(units, 0.0)
+        noise = self.noise(units, 0.0)
+        H = solve_triangular(factor, (self.columns(units) * np.sqrt(self.variances(units))).T, lower=True)
+        precision = (1.0 - (H * H).sum(axis=0) / noise) / noise
+        gap = (self.response - H.T @ half) / noise / precision
+        return 0.5 * (np.log(precision / (2.0 * math.pi)) - precision * gap * gap) + np.log(self.omega)
+
+    def named(self, positions: Array) -> dict[str, Array]:
+        """Draws by name, on their natural scale; units have no names, for they are interchangeable."""
+        values: dict[str, Array] = {}
+        if self.n_input_scales:
+            values["input_scales"] = np.exp(positions[..., -2 - self.n_input_scales : -2])
+        if self.amplitude is None:
+            values["amplitude"] = np.exp(positions[..., -2])
+        if self.noise_variance is None:
+            values["noise_variance"] = np.exp(positions[..., -1])
+        return values
+
+
+def _log_half_cauchy_draw(rng: np.random.Generator) -> float:
+    return math.log(abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)

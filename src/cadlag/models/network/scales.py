@@ -46,12 +46,12 @@ def exchange_scales(
 
 @njit(**COMPILED)
 def walk_scales(
-    rng: np.random.Generator, log_s: Array, log_tau: float, log_v: float, log_factor: float, floor: float,
+    rng: np.random.Generator, log_s: Array, log_tau: float, log_v: float, log_factor: float, extra: float,
     tau_known: bool, noise_known: bool, noise_on: float, noise_scale: float, law: tuple, stable: bool, gram: Array,
     products: Array, square: float, n: int,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + floor²: log τ, log σ², log likelihood."""
-    noise = math.exp(log_v) + floor * floor
+    """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + extra: log τ, log σ², log likelihood."""
+    noise = math.exp(log_v) + extra
     value = log_marginal_of_sums(gram, products, square, n, np.exp(2.0 * log_tau + log_factor + log_s), noise)[0]
     if stable:
         value = exchange_scales(
@@ -60,7 +60,7 @@ def walk_scales(
     for _ in range(N_WALKS):
         if not noise_known:
             log_new = log_v + width(rng)
-            new = math.exp(log_new) + floor * floor
+            new = math.exp(log_new) + extra
             variances = np.exp(2.0 * log_tau + log_factor + log_s)
             proposed = log_marginal_of_sums(gram, products, square, n, variances, new)[0]
             prior = log_half_cauchy(0.5 * noise_on * log_new - math.log(noise_scale)) - log_half_cauchy(

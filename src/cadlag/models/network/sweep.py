@@ -8,6 +8,7 @@ from numba import njit
 
 from cadlag.models.network.circle import choose_arc, switch_angles, walk
 from cadlag.models.network.columns import COMPILED, SIGN, Array, fill_column, put_in, take_out
+from cadlag.models.network.directions import informed_direction
 from cadlag.models.network.lattice import choose_candidate, ellipse, fill_columns, score
 from cadlag.stable import _density_kernel
 
@@ -30,53 +31,13 @@ def scale_lattice(rng: np.random.Generator, log_s: float, index: float, law: tup
 
 
 @njit(**COMPILED)
-def least_squares_direction(rng: np.random.Generator, X: Array, residual: Array) -> Array:
-    """Ridge regression of the residual, or its sign, on random rows and columns."""
-    n, q = X.shape
-    use = np.ones(q)
-    if rng.random() < 0.5:
-        for k in range(1, q):
-            use[k] = 1.0 if rng.random() < 0.5 else 0.0
-    share, signs = rng.random(), rng.random() < 0.5
-    normal, right = 1e-3 * n * np.eye(q), np.zeros(q)
-    for i in range(n):
-        if rng.random() < share:
-            row = X[i] * use
-            right += row * (np.sign(residual[i]) if signs else residual[i])
-            for k in range(q):
-                for h in range(q):
-                    normal[k, h] += row[k] * row[h]
-    solution: Array = np.linalg.solve(normal, right)
-    return solution
-
-
-@njit(**COMPILED)
-def informed_direction(rng: np.random.Generator, j: int, X: Array, W: Array, residual: Array) -> Array:
-    """A direction made of data, other units and randomness, never of unit j: zero where nothing came of it."""
-    (n, q), m = X.shape, len(W)
-    f = np.zeros(q)
-    which = rng.random()
-    if which < 0.5:
-        return least_squares_direction(rng, X, residual)
-    if which < 0.65:
-        f[int(rng.random() * q)] = 1.0
-    elif which < 0.85 and m > 1:
-        other = int(rng.random() * (m - 1))
-        f += W[other + 1 if other >= j else other]
-        if rng.random() < 0.5:
-            other = int(rng.random() * (m - 1))
-            f += W[other + 1 if other >= j else other]
-    else:
-        f += X[int(rng.random() * n)]
-    return f
-
-
-@njit(**COMPILED)
-def circle_directions(rng: np.random.Generator, j: int, X: Array, W: Array, residual: Array) -> tuple[Array, Any, int]:
+def circle_directions(
+    rng: np.random.Generator, j: int, X: Array, y: Array, W: Array, Phi: Array, P: Array, residual: Array
+) -> tuple[Array, Any, int]:
     """e, f and the power m of cos θ in the prior along the circle."""
     q = X.shape[1]
     if rng.random() < 0.6:
-        f = informed_direction(rng, j, X, W, residual)
+        f = informed_direction(rng, j, X, y, W, Phi, P, residual)
         size = math.sqrt(np.sum(f * f))
         if size > 0.0 and size < math.inf:
             f = f / size
@@ -89,14 +50,14 @@ def circle_directions(rng: np.random.Generator, j: int, X: Array, W: Array, resi
 
 @njit(**COMPILED)
 def renew_sign_unit(
-    rng: np.random.Generator, j: int, X: Array, W: Array, Phi: Array, P: Array, residual: Array, noise: float,
-    variances: Array, log_prior: Array, work: Array,
+    rng: np.random.Generator, j: int, X: Array, y: Array, omega: Array, W: Array, Phi: Array, P: Array,
+    residual: Array, noise: float, variances: Array, log_prior: Array, work: Array,
 ) -> int:  # fmt: skip
     """New direction of a sign unit; returns the index of its scale."""
     n, q = X.shape
-    e, f, m = circle_directions(rng, j, X, W, residual)
+    e, f, m = circle_directions(rng, j, X, y, W, Phi, P, residual)
     angles, signs, precision, pull = work[0, :n], work[1, :n], work[2], work[3]
-    switch_angles(X, e, f, angles, signs)
+    switch_angles(X, omega, e, f, angles, signs)
     order = np.argsort(angles)
     walk(order, signs, Phi, P, residual, noise, precision, pull)
     theta, k = choose_arc(rng, angles, order, m, precision, pull, variances, log_prior)
@@ -109,8 +70,8 @@ def renew_sign_unit(
 
 @njit(**COMPILED)
 def renew_on_lattice(
-    rng: np.random.Generator, j: int, X: Array, W: Array, kinds: np.ndarray, Phi: Array, P: Array, residual: Array,
-    noise: float, variances: Array, log_prior: Array, relu_scale: float, both: bool,
+    rng: np.random.Generator, j: int, X: Array, omega: Array, W: Array, kinds: np.ndarray, Phi: Array, P: Array,
+    residual: Array, noise: float, variances: Array, log_prior: Array, relu_scale: float, both: bool,
 ) -> int:  # fmt: skip
     """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
     directions = ellipse(rng, W[j], N_ANGLES)
@@ -118,7 +79,7 @@ def renew_on_lattice(
     if both:
         directions = np.concatenate((directions, directions))
         candidate_kinds = np.concatenate((candidate_kinds, 1 - candidate_kinds))
-    columns = fill_columns(X, directions, candidate_kinds, relu_scale)
+    columns = fill_columns(X, omega, directions, candidate_kinds, relu_scale)
     precision, pull = score(columns, Phi, P, residual, noise)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
     W[j] = directions[c]
@@ -128,9 +89,9 @@ def renew_on_lattice(
 
 @njit(**COMPILED)
 def sweep_units(
-    rng: np.random.Generator, X: Array, y: Array, W: Array, log_s: Array, kinds: np.ndarray, log_scale: float,
-    noise: float, index: float, law: tuple, relu_scale: float, activation: int, Phi: Array, P: Array, C: Array,
-    residual: Array, gram: Array, gy: Array, work: Array,
+    rng: np.random.Generator, X: Array, y: Array, omega: Array, W: Array, log_s: Array, kinds: np.ndarray,
+    log_scale: float, noise: float, index: float, law: tuple, relu_scale: float, activation: int, Phi: Array,
+    P: Array, C: Array, residual: Array, gram: Array, gy: Array, work: Array,
 ) -> None:  # fmt: skip
     """Every unit once, in random order; a_j² = e^(log_scale + log s_j)."""
     n, column = len(y), work[4, : len(y)]
@@ -139,20 +100,20 @@ def sweep_units(
         candidates, log_prior = scale_lattice(rng, log_s[j], index, law)
         variances = np.exp(log_scale + candidates)
         if kinds[j] == SIGN:
-            k = renew_sign_unit(rng, j, X, W, Phi, P, residual, noise, variances, log_prior, work)
+            k = renew_sign_unit(rng, j, X, y, omega, W, Phi, P, residual, noise, variances, log_prior, work)
         else:
             k = renew_on_lattice(
-                rng, j, X, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, False
+                rng, j, X, omega, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, False
             )  # fmt: skip
         log_s[j] = candidates[k]
         if activation == BOTH and rng.random() < 0.5:
             candidates, log_prior = scale_lattice(rng, log_s[j], index, law)
             variances = np.exp(log_scale + candidates)
             k = renew_on_lattice(
-                rng, j, X, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, True
+                rng, j, X, omega, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, True
             )  # fmt: skip
             log_s[j] = candidates[k]
-        fill_column(X, W[j], kinds[j], relu_scale, column)
+        fill_column(X, omega, W[j], kinds[j], relu_scale, column)
         put_in(j, column, math.exp(log_scale + log_s[j]), noise, Phi, P, C, residual, gram, work[5, :n])
         total = 0.0
         for i in range(n):

@@ -1,0 +1,212 @@
+"""y = Σ_j w_j φ_j(x) + ε, w_j with infinite variance: the stable network's scikit-learn face."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cadlag.estimators.base import as_generator
+from cadlag.estimators.breaks import BreakPlanes, BreakPoints
+from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.estimators.scaling import require_memory
+from cadlag.models.network.kernel import N_PROBES, Sweeps
+from cadlag.models.network.model import ACTIVATIONS, StableNetwork
+
+Array = NDArray[np.float64]
+
+KERNELS = {"gibbs": Sweeps}
+
+
+class StableNetworkRegressor(ConditionedRegressor):
+    """Bayesian regression with a network whose output weights are α-stable: jumps anywhere, in any dimension.
+
+    A few of the units carry most of the function, each a step or a hinge across a hyperplane anywhere in the space of
+    inputs; units and scales are sampled, the weights are integrated out. A sweep over the units costs a time linear in
+    the number of rows.
+
+    Parameters
+    ----------
+    alpha
+        Stability index in (0, 2]; smaller leaves more of the function to a few units, 2 is the Gaussian limit.
+    n_units
+        Number of units.
+    activation
+        "sign" (steps), "relu" (hinges) or "auto", which samples the kind of each unit.
+    input_scales
+        Whether the inputs have positive stable scales, shared by all units, that can switch an input off.
+    amplitude
+        τ, the scale of all output weights, or None to learn it.
+    noise_variance
+        None to learn it, or a known value, or one for each training row, in squared units of y.
+    noise_prior_on
+        Whether the half-Cauchy(1) prior is on the "variance" or the "sd" of the noise.
+    sampler
+        "gibbs": sweeps over units, scales and noise.
+    n_draws
+        Draws kept of each chain.
+    n_warmup
+        Iterations before them, under a falling noise floor, which are dropped.
+    n_chains
+        Number of chains.
+    n_jobs
+        Workers, as in joblib; draws do not depend on it.
+    standardize
+        Whether to standardise inputs and response by the training data.
+    point
+        Point prediction: "median" or "mean".
+    n_atoms
+        At most this many draws, evenly spaced, stand for the posterior in predictions.
+    max_memory
+        Bytes beyond which fit and predict refuse; None for half of the machine's memory.
+    progress
+        Whether to show progress on standard error; or a callable, see :func:`cadlag.samplers.chains.run`.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Draws by name: noise variance in squared units of y, amplitude, the function at a few training rows.
+    diagnostics_ : dict
+        Worst R-hat and effective sample sizes.
+    model_ : StableNetwork
+        The model on standardised data.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cadlag import StableNetworkRegressor
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 5.0 * (x[:, 0] > 0.3) + 0.1 * np.sin(37.0 * x[:, 0])
+    >>> model = StableNetworkRegressor(n_draws=200, n_warmup=300, n_chains=2, random_state=0).fit(x, y)
+    >>> low, high = model.break_points().interval(0.9)
+    >>> bool(0.2 < low < high < 0.4)
+    True
+    """
+
+    _method: ClassVar[str] = "network"
+    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
+        "alpha", "n_units", "activation", "input_scales", "amplitude", "noise_prior_on", "sampler", "n_warmup",
+        "n_chains", "standardize",
+    )  # fmt: skip
+    fit_intercept = True
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        n_units: int = 30,
+        activation: str = "auto",
+        input_scales: bool = False,
+        amplitude: float | None = None,
+        noise_variance: Any = None,
+        noise_prior_on: str = "variance",
+        sampler: str = "gibbs",
+        n_draws: int = 1000,
+        n_warmup: int = 1000,
+        n_chains: int = 4,
+        n_jobs: int | None = None,
+        standardize: bool = True,
+        point: str = "median",
+        n_atoms: int = 1000,
+        max_memory: float | None = None,
+        progress: Any = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_units = n_units
+        self.activation = activation
+        self.input_scales = input_scales
+        self.amplitude = amplitude
+        self.noise_variance = noise_variance
+        self.noise_prior_on = noise_prior_on
+        self.sampler = sampler
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.point = point
+        self.n_atoms = n_atoms
+        self.max_memory = max_memory
+        self.progress = progress
+        self.random_state = random_state
+
+    # The model -------------------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        self._check_alpha()
+        self._check_common_settings({"n_units": 1}, {"activation": tuple(ACTIVATIONS), "sampler": tuple(KERNELS)})
+        if not isinstance(self.input_scales, bool | np.bool_):
+            raise ValueError(f"input_scales must be True or False, got {self.input_scales!r}")
+        known = self.amplitude
+        if known is not None and not (np.ndim(known) == 0 and np.isfinite(known) and known > 0):
+            raise ValueError(f"amplitude must be a positive number, or None to learn it, got {known!r}")
+
+    def _make_model(self, X: Array, y: Array) -> StableNetwork:
+        return StableNetwork(
+            self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
+            None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
+            self._known_noise(len(y)), self.noise_prior_on,
+        )  # fmt: skip
+
+    def _kernel(self) -> Any:
+        return KERNELS[self.sampler]
+
+    def _require_fit_memory(self, n: int) -> None:
+        workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
+        rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * workers
+        draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
+        require_memory(
+            rows + 2.0 * draws, f"A network of {self.n_units} units on {n} rows",
+            "use fewer units, draws or workers (n_jobs)", self.max_memory,
+        )  # fmt: skip
+
+    def _labels(self) -> dict[str, list[str]]:
+        rows = np.linspace(0, len(self.model_.y) - 1, N_PROBES).round().astype(int)
+        return {"input_scales": self._input_names()[1:], "function": [f"row {i}" for i in rows]}
+
+    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
+        probes = [stats[f"probe{k}"] for k in range(N_PROBES) if f"probe{k}" in stats]
+        return {"function": self._in_units(np.stack(probes, axis=2))}
+
+    # Where it jumps --------------------------------------------------------------------------------------------------
+
+    def break_points(
+        self, min_size: float | None = None, n_atoms: int = 500, random_state: Any = 0
+    ) -> BreakPoints | BreakPlanes:
+        """Where the function jumps, how probably, and by how much.
+
+        With one input: a row for each interval between neighbouring training inputs. With several: a row for each
+        hyperplane, hyperplanes being told apart by how they divide the training rows.
+
+        Parameters
+        ----------
+        min_size
+            Smallest net jump that counts, in units of y; one standard deviation of the noise by default.
+        n_atoms
+            Draws used.
+        random_state
+            Seed of the output weights, which are drawn given each posterior draw.
+
+        Returns
+        -------
+        BreakPoints or BreakPlanes
+            A table, with the draws of the largest jump's place behind it in one dimension.
+        """
+        check_is_fitted(self)
+        if self.activation == "relu":
+            raise ValueError('a network of ReLU units is continuous: fit with activation "auto" or "sign"')
+        positions = self.posterior_.atoms(n_atoms)
+        spread = float(self.response_scaling_.scale)
+        noise = np.sqrt([self.model_.condition(p).noise_variance for p in positions])
+        least = float(np.median(noise)) if min_size is None else float(min_size) / spread
+        if not least > 0.0:
+            raise ValueError(f"min_size must be positive, got {min_size!r}")
+        make = BreakPoints.find if self.n_features_in_ == 1 else BreakPlanes.find
+        return make(
+            as_generator(random_state), self.model_, positions, least, spread, self.input_scaling_,
+            self._input_names()[1:],
+        )  # fmt: skip

@@ -1,0 +1,111 @@
+"""J_k = Σ_j 2 w_j sgn(v_j) over the sign units that switch between x_k and x_{k+1}: where draws of the network jump.
+
+In one dimension jumps are summed over the units that switch between neighbouring inputs. In several, a jump is a
+hyperplane, and hyperplanes are told apart by how they divide the training rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.models.network.columns import SIGN
+from cadlag.models.network.model import StableNetwork
+
+Array = NDArray[np.float64]
+
+SIMILAR = 0.9  # hyperplanes that divide the rows alike but for a twentieth of them count as one
+MOST_CLUSTERS = 20
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Sign units of many draws.
+
+    Attributes
+    ----------
+    draw
+        Which draw each belongs to.
+    size
+        Height of its jump, 2w, when its coordinates b + vᵀx turn positive.
+    coordinates
+        (b, v) on standardised inputs, (units, q).
+    """
+
+    draw: NDArray[np.int64]
+    size: Array
+    coordinates: Array
+
+
+def sample_planes(rng: np.random.Generator, model: StableNetwork, positions: Array) -> Planes:
+    """The sign units of each draw with weights drawn given the data."""
+    draws, sizes, coordinates = [], [], []
+    for t, position in enumerate(positions):
+        atom = model.condition(position)
+        weights, units = atom.sample_weights(rng), atom.units
+        chosen = units.kinds == SIGN
+        scales = np.exp(0.5 * np.append(0.0, units.log_inputs)) if model.n_input_scales else 1.0
+        draws.append(np.full(int(chosen.sum()), t))
+        sizes.append(2.0 * weights[chosen])
+        coordinates.append(units.W[chosen] * scales)
+    return Planes(np.concatenate(draws), np.concatenate(sizes), np.concatenate(coordinates))
+
+
+def jumps_between(planes: Planes, edges: Array, n_draws: int) -> tuple[Array, Array]:
+    """Net jump of each draw between neighbouring edges, and where: (draws, intervals) each; in one dimension."""
+    b, v = planes.coordinates.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = -b / v
+    interval = np.searchsorted(edges, place) - 1
+    inside = (interval >= 0) & (interval < len(edges) - 1) & np.isfinite(place)
+    at = planes.draw[inside], interval[inside]
+    signed = (planes.size * np.sign(v))[inside]
+    net, moment, mass = (np.zeros((n_draws, len(edges) - 1)) for _ in range(3))
+    np.add.at(net, at, signed)
+    np.add.at(moment, at, np.abs(signed) * place[inside])
+    np.add.at(mass, at, np.abs(signed))
+    middle = 0.5 * (edges[:-1] + edges[1:])
+    return net, np.where(mass > 0.0, moment / np.where(mass > 0.0, mass, 1.0), middle)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Hyperplanes that divide the rows alike.
+
+    Attributes
+    ----------
+    leader
+        (b, v) of the most typical one, turned so that its net jump is mostly upwards.
+    net
+        Net jump of each draw across it, (draws,).
+    share
+        Share of the training rows on its upper side.
+    """
+
+    leader: Array
+    net: Array
+    share: float
+
+
+def cluster_planes(planes: Planes, X: Array, n_draws: int, least: float) -> list[Cluster]:
+    """Clusters in falling order of the posterior mass with a net jump above `least`."""
+    sides = np.where(X @ planes.coordinates.T >= 0.0, 1.0, -1.0).astype(np.float32)
+    divides = np.abs(sides.mean(axis=0)) < 1.0
+    large = np.abs(planes.size) > 0.1 * least
+    kept = np.flatnonzero(divides & large)
+    sides = sides[:, kept]
+    clusters: list[Cluster] = []
+    weight = np.minimum(np.abs(planes.size[kept]), 10.0 * least).astype(np.float32)
+    left = np.ones(len(kept), dtype=bool)
+    alike = np.abs(sides.T @ sides) / len(X) >= SIMILAR
+    while left.any() and len(clusters) < MOST_CLUSTERS:
+        leader = int(np.argmax(np.where(left, alike @ (weight * left), -1.0)))
+        members = np.flatnonzero(alike[leader] & left)
+        turned = np.sign(sides[:, members].T @ sides[:, leader])
+        net = np.zeros(n_draws)
+        np.add.at(net, planes.draw[kept[members]], turned * planes.size[kept[members]])
+        up = 1.0 if np.median(net[net != 0.0]) >= 0.0 else -1.0
+        share = float((up * sides[:, leader] > 0).mean())
+        clusters.append(Cluster(up * planes.coordinates[kept[leader]], up * net, share))
+        left[members] = False
+    return sorted(clusters, key=lambda cluster: -float((np.abs(cluster.net) > least).mean()))

@@ -1,0 +1,106 @@
+"""f for the circle of a sign unit: a guess made of the data, the other units and fresh randomness, never of the unit.
+
+Whatever f is, the circle through w_j and f needs no Hastings correction, since f does not depend on w_j or s_j.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cadlag.models.network.columns import COMPILED, Array
+
+N_NEWTON = 4
+
+
+@njit(**COMPILED)
+def informed_direction(
+    rng: np.random.Generator, j: int, X: Array, y: Array, W: Array, Phi: Array, P: Array, residual: Array
+) -> Array:
+    """A direction; zero where nothing came of it."""
+    (n, q), m = X.shape, len(W)
+    f = np.zeros(q)
+    which = rng.random()
+    if which < 0.25:
+        return least_squares(rng, X, residual)
+    if which < 0.5:
+        return logistic(rng, X, without_some(rng, y, Phi, P, residual) if rng.random() < 0.5 else residual)
+    if which < 0.65:
+        f[int(rng.random() * q)] = 1.0
+    elif which < 0.85 and m > 1:
+        other = int(rng.random() * (m - 1))
+        f += W[other + 1 if other >= j else other]
+        if rng.random() < 0.5:
+            other = int(rng.random() * (m - 1))
+            f += W[other + 1 if other >= j else other]
+    else:
+        f += X[int(rng.random() * n)]
+    return f
+
+
+@njit(**COMPILED)
+def some_columns(rng: np.random.Generator, q: int) -> Array:
+    """Ones, or ones and zeros at random after the first."""
+    use = np.ones(q)
+    if rng.random() < 0.5:
+        for k in range(1, q):
+            use[k] = 1.0 if rng.random() < 0.5 else 0.0
+    return use
+
+
+@njit(**COMPILED)
+def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+    """Ridge regression of the residual, or its sign, on random rows and columns."""
+    n, q = X.shape
+    use = some_columns(rng, q)
+    share, signs = rng.random(), rng.random() < 0.5
+    normal, right = 1e-3 * n * np.eye(q), np.zeros(q)
+    for i in range(n):
+        if rng.random() < share:
+            row = X[i] * use
+            right += row * (np.sign(residual[i]) if signs else residual[i])
+            for k in range(q):
+                for h in range(q):
+                    normal[k, h] += row[k] * row[h]
+    solution: Array = np.linalg.solve(normal, right)
+    return solution
+
+
+@njit(**COMPILED)
+def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+    """A few Newton steps of logistic regression of the residual's sign, weighted by its size, with a random ridge."""
+    n, q = X.shape
+    use, size = some_columns(rng, q), 0.0
+    for i in range(n):
+        size += abs(residual[i])
+    ridge = n * math.exp(-2.0 - 7.0 * rng.random())
+    beta = np.zeros(q)
+    for _ in range(N_NEWTON):
+        normal, right = ridge * np.eye(q), -ridge * beta
+        for i in range(n):
+            row = X[i] * use
+            side = 1.0 if residual[i] >= 0.0 else -1.0
+            p = 1.0 / (1.0 + math.exp(min(side * np.sum(row * beta), 500.0)))
+            weight = abs(residual[i]) * n / max(size, 1e-300)
+            right += (weight * side * p) * row
+            curvature = weight * p * (1.0 - p)
+            for k in range(q):
+                for h in range(q):
+                    normal[k, h] += curvature * row[k] * row[h]
+        beta = beta + np.linalg.solve(normal, right)
+    return beta
+
+
+@njit(**COMPILED)
+def without_some(rng: np.random.Generator, y: Array, Phi: Array, P: Array, residual: Array) -> Array:
+    """The residual with the mean contributions of a few other units added back."""
+    n, m = P.shape
+    out = residual.copy()
+    for k in range(m):
+        if rng.random() * m < 3.0:
+            mean = 0.0
+            for i in range(n):
+                mean += P[i, k] * y[i]
+            for i in range(n):
+                out[i] += mean * Phi[i, k]
+    return out
