@@ -96,34 +96,59 @@ def draw_angle(rng: np.random.Generator, low: float, high: float, m: int) -> flo
 
 
 @njit(**COMPILED)
-def choose_arc(
-    rng: np.random.Generator, angles: Array, order: np.ndarray, m: int, precision: Array, pull: Array,
-    variances: Array, log_prior: Array,
-) -> tuple[float, int]:  # fmt: skip
-    """(θ, index of the scale), from arc mass × prior of the scale × likelihood."""
-    n, n_scales = len(order), len(variances)
-    log_total = np.empty(n + 1)
-    largest = -math.inf
+def sum_of_gains(variances: Array, priors: Array, precision: float, half_square: float, top: float) -> float:
+    """Σ_k prior_k e^(gain(a_k²) - top)."""
+    total = 0.0
+    for k in range(len(variances)):
+        shrink = 1.0 / (1.0 + variances[k] * precision)
+        total += priors[k] * math.sqrt(shrink) * math.exp(half_square * variances[k] * shrink - top)
+    return total
+
+
+@njit(**COMPILED)
+def weigh_arcs(
+    angles: Array, order: np.ndarray, m: int, precision: Array, pull: Array, variances: Array, priors: Array,
+    log_total: Array, bound: Array,
+) -> float:  # fmt: skip
+    """Log weight of each arc, summed over scales; returns the largest. Below e^-40 of it, arcs are not looked at."""
+    n, widest, prior_sum = len(order), variances[-1], priors.sum()
+    best = -math.inf
     before = cosine_integral(-HALF_PI, m)
     for arc in range(n + 1):
         after = cosine_integral(angles[order[arc]] if arc < n else HALF_PI, m)
         mass = after - before
         before = after
-        best = -math.inf
+        bound[arc] = -math.inf
         if mass > 0.0:
-            for k in range(n_scales):
-                value = log_prior[k] + gain(variances[k], precision[arc], pull[arc])
-                best = max(best, value)
-            total = 0.0
-            if best > -math.inf:
-                for k in range(n_scales):
-                    total += math.exp(log_prior[k] + gain(variances[k], precision[arc], pull[arc]) - best)
-                best += math.log(mass * total)
-        log_total[arc] = best
-        largest = max(largest, best)
+            spread = 1.0 + widest * precision[arc]
+            bound[arc] = math.log(mass) + 0.5 * pull[arc] * pull[arc] * widest / spread
+            best = max(best, bound[arc] + math.log(priors[-1] / math.sqrt(spread) + 1e-300))
+    largest = -math.inf
+    for arc in range(n + 1):
+        log_total[arc] = -math.inf
+        if bound[arc] > -math.inf and bound[arc] + math.log(prior_sum) > best - 40.0:
+            half_square = 0.5 * pull[arc] * pull[arc]
+            top = half_square * widest / (1.0 + widest * precision[arc])
+            total = sum_of_gains(variances, priors, precision[arc], half_square, top)
+            if total > 0.0:
+                log_total[arc] = bound[arc] + math.log(total)
+                largest = max(largest, log_total[arc])
+    return largest
+
+
+@njit(**COMPILED)
+def choose_arc(
+    rng: np.random.Generator, angles: Array, order: np.ndarray, m: int, precision: Array, pull: Array,
+    variances: Array, log_prior: Array,
+) -> tuple[float, int]:  # fmt: skip
+    """(θ, index of the scale), from arc mass × prior of the scale × likelihood; variances in increasing order."""
+    n = len(order)
+    log_total, bound = np.empty(n + 1), np.empty(n + 1)
+    priors = np.exp(log_prior - log_prior.max())
+    largest = weigh_arcs(angles, order, m, precision, pull, variances, priors, log_total, bound)
     arc = pick(rng, log_total, largest)
-    weights = np.empty(n_scales)
-    for k in range(n_scales):
+    weights = np.empty(len(variances))
+    for k in range(len(variances)):
         weights[k] = log_prior[k] + gain(variances[k], precision[arc], pull[arc])
     k = pick(rng, weights, weights.max())
     low = angles[order[arc - 1]] if arc > 0 else -HALF_PI
@@ -136,10 +161,12 @@ def pick(rng: np.random.Generator, log_weights: Array, largest: float) -> int:
     """An index with probability ∝ e^log_weight."""
     total = 0.0
     for i in range(len(log_weights)):
-        total += math.exp(log_weights[i] - largest)
+        if log_weights[i] > largest - 40.0:
+            total += math.exp(log_weights[i] - largest)
     wanted = rng.random() * total
     for i in range(len(log_weights)):
-        wanted -= math.exp(log_weights[i] - largest)
-        if wanted < 0.0:
-            return i
+        if log_weights[i] > largest - 40.0:
+            wanted -= math.exp(log_weights[i] - largest)
+            if wanted < 0.0:
+                return i
     return int(np.argmax(log_weights))

@@ -33,7 +33,7 @@ def informed_direction(
         if rng.random() < 0.5:
             other = int(rng.random() * (m - 1))
             f += W[other + 1 if other >= j else other]
-    else:
+    elif n > 0:
         f += X[int(rng.random() * n)]
     return f
 
@@ -49,45 +49,73 @@ def some_columns(rng: np.random.Generator, q: int) -> Array:
 
 
 @njit(**COMPILED)
+def add_row(row: Array, use: Array, curvature: float, slope: float, normal: Array, right: Array) -> None:
+    """One row's part of the lower triangle of the normal matrix, and of the right-hand side."""
+    for k in range(len(row)):
+        scaled = curvature * row[k] * use[k]
+        right[k] += slope * row[k] * use[k]
+        for h in range(k + 1):
+            normal[k, h] += scaled * row[h] * use[h]
+
+
+@njit(**COMPILED)
+def solve_lower(normal: Array, right: Array) -> Array:
+    """The solution, from the lower triangle, which is overwritten; zero where there is none."""
+    q = len(right)
+    for k in range(q):
+        for h in range(k + 1):
+            total = normal[k, h]
+            for i in range(h):
+                total -= normal[k, i] * normal[h, i]
+            if h < k:
+                normal[k, h] = total / normal[h, h]
+            elif total > 0.0 and total < math.inf:
+                normal[k, k] = math.sqrt(total)
+            else:
+                return np.zeros(q)
+        for i in range(k):
+            right[k] -= normal[k, i] * right[i]
+        right[k] /= normal[k, k]
+    for k in range(q - 1, -1, -1):
+        for i in range(k + 1, q):
+            right[k] -= normal[i, k] * right[i]
+        right[k] /= normal[k, k]
+    return right
+
+
+@njit(**COMPILED)
 def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
     """Ridge regression of the residual, or its sign, on random rows and columns."""
     n, q = X.shape
     use = some_columns(rng, q)
     share, signs = rng.random(), rng.random() < 0.5
-    normal, right = 1e-3 * n * np.eye(q), np.zeros(q)
+    normal, right = 1e-3 * (n + 1) * np.eye(q), np.zeros(q)
     for i in range(n):
         if rng.random() < share:
-            row = X[i] * use
-            right += row * (np.sign(residual[i]) if signs else residual[i])
-            for k in range(q):
-                for h in range(q):
-                    normal[k, h] += row[k] * row[h]
-    solution: Array = np.linalg.solve(normal, right)
-    return solution
+            add_row(X[i], use, 1.0, np.sign(residual[i]) if signs else residual[i], normal, right)
+    return solve_lower(normal, right)
 
 
 @njit(**COMPILED)
 def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
     """A few Newton steps of logistic regression of the residual's sign, weighted by its size, with a random ridge."""
     n, q = X.shape
-    use, size = some_columns(rng, q), 0.0
+    use, size = some_columns(rng, q), 1e-300
     for i in range(n):
-        size += abs(residual[i])
-    ridge = n * math.exp(-2.0 - 7.0 * rng.random())
+        size += abs(residual[i]) / n
+    ridge = (n + 1) * math.exp(-2.0 - 7.0 * rng.random())
     beta = np.zeros(q)
     for _ in range(N_NEWTON):
         normal, right = ridge * np.eye(q), -ridge * beta
         for i in range(n):
-            row = X[i] * use
-            side = 1.0 if residual[i] >= 0.0 else -1.0
-            p = 1.0 / (1.0 + math.exp(min(side * np.sum(row * beta), 500.0)))
-            weight = abs(residual[i]) * n / max(size, 1e-300)
-            right += (weight * side * p) * row
-            curvature = weight * p * (1.0 - p)
+            z = 0.0
             for k in range(q):
-                for h in range(q):
-                    normal[k, h] += curvature * row[k] * row[h]
-        beta = beta + np.linalg.solve(normal, right)
+                z += X[i, k] * beta[k]
+            side = 1.0 if residual[i] >= 0.0 else -1.0
+            p = 1.0 / (1.0 + math.exp(min(side * z, 500.0)))
+            weight = abs(residual[i]) / size
+            add_row(X[i], use, weight * p * (1.0 - p), weight * side * p, normal, right)
+        beta = beta + solve_lower(normal, right)
     return beta
 
 

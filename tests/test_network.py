@@ -1,0 +1,292 @@
+"""The stable network: its likelihood against dense algebra, its columns, its atoms, what its low-rank updates keep."""
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import kstest, multivariate_normal
+
+from cadlag.models.network.breaks import Planes, cluster_planes, jumps_between
+from cadlag.models.network.circle import cosine_integral, draw_angle, switch_angles, walk
+from cadlag.models.network.columns import RELU, SIGN, gain, put_in, take_out
+from cadlag.models.network.kernel import Sweeps, _inverse, floor_at
+from cadlag.models.network.model import StableNetwork
+
+RNG = np.random.default_rng(5)
+N = 25
+X = np.column_stack([np.ones(N), RNG.uniform(-2.0, 2.0, (N, 3))])
+Y = 1.5 * np.sign(X[:, 1] - 0.4) + 0.2 * RNG.standard_normal(N)
+
+
+def network(**options):
+    return StableNetwork(X, Y, **{"n_units": 7, **options})
+
+
+def dense(model, units, extra=0.0):
+    """Covariance of y given the units."""
+    Phi = model.columns(units) / model.omega[:, None]
+    noise = np.exp(units.log_v) if np.ndim(model.noise_variance) == 0 else model.noise_variance
+    return (Phi * model.variances(units)) @ Phi.T + np.diag(np.broadcast_to(noise, len(Phi)) + extra)
+
+
+def exact_log_density(model, units, level):
+    """In fifty digits."""
+    with mpmath.workdps(50):
+        Phi = mpmath.matrix(model.columns(units).tolist())
+        a = mpmath.diag([mpmath.mpf(float(v)) for v in model.variances(units)])
+        noise = mpmath.exp(mpmath.mpf(units.log_v)) + mpmath.mpf(level) ** 2
+        S = Phi * a * Phi.T + noise * mpmath.eye(N)
+        L = mpmath.cholesky(S)
+        z = mpmath.lu_solve(L, mpmath.matrix(model.y.tolist()))
+        log_det = 2 * sum(mpmath.log(L[i, i]) for i in range(N))
+        return float(-(N * mpmath.log(2 * mpmath.pi) + log_det + (z.T * z)[0]) / 2)
+
+
+@pytest.mark.parametrize("activation", ["sign", "relu", "auto"])
+@pytest.mark.parametrize("log_v", [-25.0, -3.0, 2.0])
+def test_log_likelihood_against_the_dense_formula(activation, log_v):
+    model = network(activation=activation)
+    worst = 0.0
+    for seed in range(8):
+        units = model.read(model.sample_prior(np.random.default_rng(seed)))._replace(log_v=log_v)
+        found = model.log_likelihood_at(model.write(units), 0.1)
+        noise = math.exp(log_v) + 0.01
+        error = abs(found - exact_log_density(model, units, 0.1)) / (1.0 + float(Y @ Y) / noise)
+        worst = max(worst, error)
+    assert worst <= 1e-9
+
+
+def test_the_gaussian_limit_is_the_arc_cosine_kernel():
+    """α = 2, many units: ΦA²Φᵀ tends to 1 - 2θ/π for signs and to κ²/2 F₁ for ReLUs."""
+    rng = np.random.default_rng(0)
+    norms = np.linalg.norm(X, axis=1)
+    cosine = np.clip(X @ X.T / np.outer(norms, norms), -1.0, 1.0)
+    theta = np.arccos(cosine)
+    first = np.outer(norms, norms) * (np.sin(theta) + (np.pi - theta) * cosine) / np.pi
+    for activation, limit in (("sign", 1.0 - 2.0 * theta / np.pi), ("relu", first)):
+        model = network(activation=activation, alpha=2.0, n_units=40_000, amplitude=1.0)
+        if activation == "relu":
+            limit = limit * 0.5 * model.relu_scale**2
+        units = model.read(model.sample_prior(rng))
+        Phi = model.columns(units)
+        found = (Phi * model.variances(units)) @ Phi.T
+        second = (Phi**2) @ (Phi**2).T / len(units.W)
+        error = np.sqrt(np.maximum(second - found**2, 0.0) / len(units.W))
+        assert np.all(np.abs(found - limit) <= 5.0 * error + 1e-7)  # arccos near 1 is good to 1e-8
+
+
+def test_both_kinds_have_the_same_mean_square():
+    model = network(n_units=60_000)
+    units = model.read(model.sample_prior(np.random.default_rng(1)))
+    squares = (model.columns(units) ** 2).mean(axis=0)
+    relu = squares[units.kinds == RELU]
+    assert np.all(squares[units.kinds == SIGN] == 1.0)
+    assert relu.mean() == pytest.approx(1.0, abs=5.0 * relu.std() / math.sqrt(len(relu)))
+
+
+@pytest.mark.parametrize("known", [None, np.linspace(0.1, 2.0, N)])
+@pytest.mark.parametrize("input_scales", [False, True])
+def test_atom_against_dense_conditioning(known, input_scales):
+    model = network(noise_variance=known, input_scales=input_scales)
+    position = model.sample_prior(np.random.default_rng(3))
+    units = model.read(position)
+    new = np.column_stack([np.ones(4), RNG.uniform(-2.0, 2.0, (4, 3))])
+    S = dense(model, units)
+    old_columns, new_columns = model.columns(units) / model.omega[:, None], model.columns(units, new)
+    variances = model.variances(units)
+    cross = (new_columns * variances) @ old_columns.T
+    mean = cross @ np.linalg.solve(S, Y)
+    covariance = (new_columns * variances) @ new_columns.T - cross @ np.linalg.solve(S, cross.T)
+    atom = model.condition(position)
+    np.testing.assert_allclose(atom.mean(new), mean, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(atom.joint(new)[1], covariance, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(atom.moments(new)[0], mean, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(atom.moments(new)[1], np.diag(covariance), rtol=1e-6, atol=1e-8)
+    expected = multivariate_normal(np.zeros(N), S).logpdf(Y)
+    assert model.log_likelihood_at(position, 0.0) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("known", [None, np.linspace(0.1, 2.0, N)])
+def test_leave_one_out_against_leaving_one_out(known):
+    model = network(noise_variance=known)
+    position = model.sample_prior(np.random.default_rng(4))
+    S = dense(model, model.read(position))
+    found = model.leave_one_out(position)
+    for i in (0, 7, N - 1):
+        rest = np.delete(np.arange(N), i)
+        gain_row = np.linalg.solve(S[np.ix_(rest, rest)], S[rest, i])
+        variance = S[i, i] - gain_row @ S[rest, i]
+        expected = -0.5 * (math.log(2.0 * math.pi * variance) + (Y[i] - gain_row @ Y[rest]) ** 2 / variance)
+        assert found[i] == pytest.approx(expected, rel=1e-7, abs=1e-8)
+
+
+def test_weights_are_drawn_from_their_law():
+    model = network(n_units=3)
+    atom = model.condition(model.sample_prior(np.random.default_rng(6)))
+    draws = np.array([atom.sample_weights(RNG) for _ in range(4000)])
+    B = atom.factor @ atom.factor.T
+    covariance = atom.spread[:, None] * np.linalg.inv(B) * atom.spread
+    np.testing.assert_allclose(draws.mean(axis=0), atom.weights(), atol=5.0 * np.sqrt(np.diag(covariance) / 4000).max())
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.12 * np.diag(covariance).max())
+
+
+# Low-rank updates ----------------------------------------------------------------------------------------------------
+
+
+def pieces(model, units, noise):
+    Phi = model.columns(units)
+    gram, products = model.sums(Phi)
+    C = _inverse(gram, model.variances(units), noise)
+    P = Phi @ C
+    return Phi, gram, C, P, model.response - P @ products
+
+
+def test_a_column_taken_out_and_put_in_again():
+    model = network()
+    units = model.read(model.sample_prior(np.random.default_rng(8)))
+    noise = 0.3
+    Phi, gram, C, P, residual = pieces(model, units, noise)
+    before = C.copy(), P.copy(), residual.copy()
+    take_out(2, P, C, residual, model.response)
+    rest = np.delete(np.arange(7), 2)
+    without = np.linalg.inv(np.diag(noise / model.variances(units)[rest]) + gram[np.ix_(rest, rest)])
+    np.testing.assert_allclose(C[np.ix_(rest, rest)], without, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(residual, Y - Phi[:, rest] @ without @ Phi[:, rest].T @ Y, rtol=1e-8, atol=1e-10)
+    column = Phi[:, 2].copy()
+    put_in(2, column, model.variances(units)[2], noise, Phi, P, C, residual, gram, np.empty(N))
+    for one, other in zip((C, P, residual), before, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_walk_scores_every_dichotomy():
+    model = network(activation="sign", noise_variance=np.linspace(0.5, 2.0, N))
+    units = model.read(model.sample_prior(np.random.default_rng(9)))
+    noise, j = 1.0, 4
+    Phi, _, C, P, residual = pieces(model, units, noise)
+    take_out(j, P, C, residual, model.response)
+    e, f = RNG.standard_normal(4), RNG.standard_normal(4)
+    angles, signs, precision, pull = np.empty(N), np.empty(N), np.empty(N + 1), np.empty(N + 1)
+    switch_angles(X, model.omega, e, f, angles, signs)
+    order = np.argsort(angles)
+    walk(order, signs, Phi, P, residual, noise, precision, pull)
+    ends = np.concatenate([[-0.5 * np.pi], angles[order], [0.5 * np.pi]])
+    for arc in range(N + 1):
+        theta = 0.5 * (ends[arc] + ends[arc + 1])
+        column = np.where(X @ (math.cos(theta) * e + math.sin(theta) * f) >= 0.0, 1.0, -1.0) * model.omega
+        overlap = Phi.T @ column
+        assert precision[arc] == pytest.approx((column @ column - overlap @ C @ overlap) / noise, rel=1e-8)
+        assert pull[arc] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
+
+
+def test_gain_is_a_difference_of_log_likelihoods():
+    model = network(activation="sign")
+    units = model.read(model.sample_prior(np.random.default_rng(10)))
+    noise = math.exp(units.log_v)
+    Phi, _, C, P, residual = pieces(model, units, noise)
+    take_out(0, P, C, residual, model.response)
+    column, overlap = Phi[:, 0], Phi.T @ Phi[:, 0]
+    score = gain(
+        model.variances(units)[0], (column @ column - overlap @ C @ overlap) / noise, column @ residual / noise
+    )
+    log_s = units.log_s.copy()
+    log_s[0] = -1000.0
+    off = model.log_likelihood_at(model.write(units._replace(log_s=log_s)), 0.0)
+    assert score == pytest.approx(model.log_likelihood_at(model.write(units), 0.0) - off, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 5, 8])
+def test_angles_follow_the_power_of_the_cosine(m):
+    rng = np.random.default_rng(m)
+    draws = [draw_angle(rng, -1.2, 0.7, m) for _ in range(2000)]
+    total = cosine_integral(0.7, m) - cosine_integral(-1.2, m)
+    grid = np.linspace(-1.2, 0.7, 20_001)
+    assert total == pytest.approx(np.trapezoid(np.cos(grid) ** m, grid), rel=1e-6)
+    cdf = np.vectorize(lambda t: (cosine_integral(t, m) - cosine_integral(-1.2, m)) / total)
+    assert kstest(draws, cdf).pvalue > 1e-4
+
+
+# Sampling ------------------------------------------------------------------------------------------------------------
+
+
+def test_prior_is_recovered_without_data():
+    model = StableNetwork(np.zeros((0, 3)), np.zeros(0), n_units=4, input_scales=True)
+    kernel, rng = Sweeps(model, 0), np.random.default_rng(12)
+    state, draws = {"position": model.sample_prior(rng), "iteration": 0}, []
+    for i in range(12_000):
+        state, _ = kernel.step(rng, state, 0.0)
+        if i % 12 == 0:
+            draws.append(state["position"])
+    exact = np.array([model.sample_prior(rng) for _ in range(len(draws))])
+    columns = [c for c in range(model.dimension) if not 16 <= c < 20]  # all but the kinds
+    p_values = [kstest(np.array(draws)[:, c], exact[:, c]).pvalue for c in columns]
+    assert min(p_values) > 1e-4
+    assert np.mean(np.array(draws)[:, 16:20]) == pytest.approx(0.5, abs=0.05)
+
+
+def test_floor_falls_and_ends_before_warm_up_does():
+    floors = np.array([floor_at(i, 400) for i in range(401)])
+    assert np.all(np.diff(floors) <= 0.0)
+    assert floors[0] > 0.3
+    assert np.all(floors[380:] == 0.0)
+
+
+def test_a_jump_is_found():
+    x = np.linspace(-1.0, 1.0, 60)
+    y = 2.0 * (x > 0.37) + 0.1 * np.random.default_rng(0).standard_normal(60)
+    model = StableNetwork(np.column_stack([np.ones(60), x]), y - y.mean(), n_units=10)
+    kernel, rng = Sweeps(model, 300), np.random.default_rng(1)
+    state = kernel.init(rng)
+    for _ in range(400):
+        state, _ = kernel.step(rng, state, 0.0)
+    fitted = model.condition(state["position"]).mean(model.X) + y.mean()
+    assert np.abs(fitted - 2.0 * (x > 0.37)).max() < 0.5
+
+
+def test_log_likelihood_of_a_step_is_that_of_its_position():
+    model = network(input_scales=True)
+    kernel, rng = Sweeps(model, 0), np.random.default_rng(2)
+    state = {"position": model.sample_prior(rng), "iteration": 0}
+    for _ in range(20):
+        state, info = kernel.step(rng, state, 0.0)
+        assert info["log_target"] == pytest.approx(model.log_target(state["position"], 0.0), rel=1e-8, abs=1e-7)
+        at = model.condition(state["position"]).mean(X[kernel._probes])
+        np.testing.assert_allclose([info[f"probe{k}"] for k in range(8)], at, rtol=1e-6, atol=1e-8)
+
+
+# Breaks --------------------------------------------------------------------------------------------------------------
+
+
+def test_jumps_are_summed_between_neighbours():
+    planes = Planes(
+        np.array([0, 0, 0, 1, 1]),
+        np.array([2.0, 1.0, 5.0, -3.0, 4.0]),
+        np.array([[-0.5, 1.0], [0.3, -0.5], [0.0, 0.0], [-9.0, 1.0], [-1.2, 1.0]]),
+    )  # at 0.5 up 2; at 0.6 down 1 (its normal points left); nowhere; outside; at 1.2 up 4
+    net, where = jumps_between(planes, np.array([0.0, 1.0, 2.0]), 2)
+    np.testing.assert_allclose(net, [[1.0, 0.0], [0.0, 4.0]])
+    assert where[0, 0] == pytest.approx((2.0 * 0.5 + 1.0 * 0.6) / 3.0)
+    assert where[1, 1] == pytest.approx(1.2)
+    assert where[0, 1] == pytest.approx(1.5)
+
+
+def test_planes_that_divide_alike_are_one():
+    rng = np.random.default_rng(0)
+    inputs = np.column_stack([np.ones(200), rng.uniform(-1.0, 1.0, (200, 2))])
+    one, other = np.array([0.0, 1.0, 1.0]), np.array([-0.2, 0.0, -1.0])
+    coordinates = np.concatenate(
+        [one + 0.02 * rng.standard_normal((30, 3)), -other + 0.02 * rng.standard_normal((20, 3))]
+    )
+    planes = Planes(np.r_[np.arange(30), np.arange(20)], np.r_[np.full(30, 3.0), np.full(20, -2.0)], coordinates)
+    first, second = cluster_planes(planes, inputs, 30, 0.5)[:2]
+    assert np.mean(first.net == 3.0) == 1.0
+    assert np.mean(np.abs(second.net) > 0.5) == pytest.approx(20 / 30)
+    assert np.median(second.net[second.net != 0.0]) == 2.0  # turned so that it goes up
+    assert second.leader @ other > 0.0
+
+
+def test_replace_keeps_nothing_stale():
+    model = network()
+    assert model.square == pytest.approx(float(Y @ Y))
+    assert replace(model, y=2.0 * Y).square == pytest.approx(4.0 * float(Y @ Y))
