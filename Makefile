@@ -53,7 +53,7 @@ experiment: $(READY)
 	$(BIN)/python -m cadlag.experiment run experiments/kernel.toml --rows $(ROWS) --jobs 2
 
 table: $(READY)
-	@$(BIN)/python -m cadlag.experiment table --rows $(ROWS)
+	@$(BIN)/python -m cadlag.experiment table --rows $(ROWS) --by data,method,configuration
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache

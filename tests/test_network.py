@@ -230,6 +230,7 @@ def test_floor_falls_and_ends_before_warm_up_does():
     assert np.all(np.diff(floors) <= 0.0)
     assert floors[0] > 0.3
     assert np.all(floors[380:] == 0.0)
+    assert np.all(floors[:380] > 0.0)
 
 
 def test_a_jump_is_found():

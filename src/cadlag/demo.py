@@ -1,7 +1,7 @@
-"""The Nile at Aswan, 1871-1970: fit the flows, draw them, and say in words what was found.
+"""The Nile at Aswan, 1871-1970: fit the flows, find the year in which they fell, and say in words what was found.
 
-`python -m cadlag.demo --out DIRECTORY` writes nile.png (data, prediction, 90 % bands), nile_predictions.csv (a row a
-year) and nile.cadlag (the fitted model).
+`python -m cadlag.demo --out DIRECTORY` writes nile.png (data, prediction, 90 % bands, posterior of the break),
+nile_predictions.csv and nile_breaks.csv (a row a year) and nile.cadlag (the fitted model).
 """
 
 import argparse
@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cadlag.datasets import load_nile
 from cadlag.methods import METHODS
-from cadlag.plots import plot_fit
+from cadlag.plots import plot_breaks, plot_fit
 
 COVERAGE = 0.9
 BREAK_YEAR = 1898  # the change point usually given for this series (Cobb, 1978)
@@ -48,42 +48,58 @@ def main(argv: list[str] | None = None) -> int:
     years, flow = load_nile()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict below says it in words
-        model = METHODS["kernel"](random_state=options.seed, n_jobs=min(2, os.cpu_count() or 1), progress=True)
+        model = METHODS["network"](random_state=options.seed, n_jobs=min(2, os.cpu_count() or 1), progress=True)
         model.fit(years[:, None], flow)
     _write_predictions(folder / "nile_predictions.csv", model, years, flow)
-    _draw(folder / "nile.png", model, years, flow)
+    breaks = model.break_points()
+    _write_breaks(folder / "nile_breaks.csv", breaks)
+    _draw(folder / "nile.png", model, breaks, years, flow)
     model.save(folder / "nile.cadlag")
-    print("\n".join(verdict(model, years, flow)))
-    print(f"Written: {', '.join(str(folder / name) for name in ('nile.png', 'nile_predictions.csv', 'nile.cadlag'))}")
+    print("\n".join(verdict(model, breaks, years, flow)))
+    names = ("nile.png", "nile_predictions.csv", "nile_breaks.csv", "nile.cadlag")
+    print(f"Written: {', '.join(str(folder / name) for name in names)}")
     return 0
 
 
 def _write_predictions(path: Path, model: Any, years: Any, flow: Any) -> None:
     law = model.predict_distribution(years[:, None])
     columns = np.column_stack([years, flow, law.median, law.std, law.interval(COVERAGE)])
+    _write_csv(path, columns, "year,flow,prediction,std,lower,upper", ["%d", "%g", *["%.3f"] * 4])
+
+
+def _write_breaks(path: Path, breaks: Any) -> None:
+    names = list(breaks)
+    columns = np.column_stack([breaks[name] for name in names])
+    _write_csv(path, columns, ",".join(names), ["%d", "%d", *["%.4g"] * (len(names) - 2)])
+
+
+def _write_csv(path: Path, columns: Any, header: str, formats: list[str]) -> None:
     beside = path.with_suffix(".part")
-    header = "year,flow,prediction,std,lower,upper"
-    np.savetxt(beside, columns, delimiter=",", header=header, comments="", fmt=["%d", "%g", *["%.3f"] * 4])
+    np.savetxt(beside, columns, delimiter=",", header=header, comments="", fmt=formats)
     os.replace(beside, path)
 
 
-def _draw(path: Path, model: Any, years: Any, flow: Any) -> None:
-    ax = plot_fit(model, years, flow, coverage=COVERAGE)
-    ax.axvline(BREAK_YEAR, color="#b03a2e", ls="--", lw=1)
-    ax.annotate(f"{BREAK_YEAR}", (BREAK_YEAR, 0.02), xycoords=("data", "axes fraction"), color="#b03a2e", fontsize=9,
-                xytext=(4, 0), textcoords="offset points")  # fmt: skip
-    ax.set(xlabel="year", ylabel="annual flow at Aswan [10⁸ m³]", title="The Nile, deep α-stable kernel process")
-    ax.figure.savefig(path, dpi=130)
-    plt.close(ax.figure)
+def _draw(path: Path, model: Any, breaks: Any, years: Any, flow: Any) -> None:
+    figure, (top, bottom) = plt.subplots(
+        2, 1, figsize=(8, 6.5), sharex=True, height_ratios=(3, 1), layout="constrained"
+    )  # fmt: skip
+    plot_fit(model, years, flow, coverage=COVERAGE, ax=top)
+    top.set(ylabel="annual flow at Aswan [10⁸ m³]", title="The Nile, stable network")
+    plot_breaks(breaks, ax=bottom)
+    bottom.set(xlabel="year")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
 
 
-def verdict(model: Any, years: Any, flow: Any) -> list[str]:
+def verdict(model: Any, breaks: Any, years: Any, flow: Any) -> list[str]:
     """What was found, in a few lines.
 
     Parameters
     ----------
     model
         The fitted regressor.
+    breaks
+        Its break points.
     years
         Inputs.
     flow
@@ -94,21 +110,21 @@ def verdict(model: Any, years: Any, flow: Any) -> list[str]:
     list[str]
         Sentences.
     """
-    ends = model.predict(np.array([[years[0]], [years[-1]]]))
     inside = model.predict_interval(years[:, None], COVERAGE)
     covered = float(np.mean((flow >= inside[:, 0]) & (flow <= inside[:, 1])))
     noise = float(np.median(np.sqrt(model.posterior_["noise_variance"])))
-    grid = np.arange(years[0], years[-1] + 1)
-    level = model.predict(grid[:, None])
-    steepest = int(grid[np.argmax(np.abs(np.diff(level)))])
+    best = int(np.argmax(breaks["probability"]))
+    low, high = breaks.interval(COVERAGE)
     found = model.diagnostics_
     agree = found["worst_rhat"] <= 1.01 and found["worst_ess_bulk"] >= 400
     return [
-        f"The flow falls from about {ends[0]:.0f} to {ends[1]:.0f} (10^8 m3 a year); the fitted curve is steepest "
-        f"after {steepest}.",
-        f"Noise standard deviation {noise:.0f}; {100 * covered:.0f} % of the years lie inside their "
-        f"{100 * COVERAGE:.0f} % bands (in sample).",
-        f"The break of {BREAK_YEAR} is spread over some years: this model can only jump at the centre of the inputs.",
+        f"The flow jumps with probability {breaks.probability_of_any:.2f} by more than the noise ({noise:.0f}, in 10^8 "
+        f"m3 a year), most probably between {breaks['lower'][best]:.0f} and {breaks['upper'][best]:.0f} (probability "
+        f"{breaks['probability'][best]:.2f}), by {breaks['size'][best]:+.0f} ({breaks['size_q05'][best]:+.0f} to "
+        f"{breaks['size_q95'][best]:+.0f}).",
+        f"The {100 * COVERAGE:.0f} % interval of the largest jump runs from {low:.1f} to {high:.1f}; the year usually "
+        f"given is {BREAK_YEAR}.",
+        f"{100 * covered:.0f} % of the years lie inside their {100 * COVERAGE:.0f} % bands (in sample).",
         f"The chains {'agree' if agree else 'do NOT agree yet'}: worst R-hat {found['worst_rhat']:.3f}, smallest bulk "
         f"effective sample size {found['worst_ess_bulk']:.0f} (of {found['worst_ess_bulk_parameter']}).",
     ]

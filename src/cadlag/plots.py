@@ -1,5 +1,6 @@
 """Pictures: every function draws on given axes or makes its own, and returns the axes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -81,3 +82,49 @@ def plot_trace(posterior: Any, name: str = "log_likelihood", ax: Any = None) -> 
     ax.set(xlabel="draw", ylabel=name)
     ax.margins(x=0.0)
     return ax
+
+
+def plot_breaks(breaks: Any, ax: Any = None, names: Sequence[str] | None = None) -> Any:
+    """Where a network jumps: probability of a jump in each interval, or across each hyperplane.
+
+    Parameters
+    ----------
+    breaks
+        What `break_points()` of a fitted network gave.
+    ax
+        Axes to draw on.
+    names
+        Labels of hyperplanes; made from their coefficients by default.
+
+    Returns
+    -------
+    Any
+        The axes.
+    """
+    ax = plt.subplots(figsize=(8, 3), layout="constrained")[1] if ax is None else ax
+    if "lower" in breaks:
+        lower, upper = breaks["lower"], breaks["upper"]
+        ax.bar(lower, breaks["probability"], upper - lower, align="edge", color=INK, lw=0)
+        low, high = breaks.interval(0.9)
+        ax.axvspan(low, high, color=BAND, alpha=0.45, lw=0, label="90 % interval of the largest jump")
+        ax.set(ylabel=f"P(jump > {breaks.min_size:.3g})", ylim=(0.0, 1.0))
+        ax.margins(x=0.01)
+        ax.legend(frameon=False, fontsize=9)
+        return ax
+    labels = [_equation(breaks, k) for k in range(len(breaks["offset"]))] if names is None else list(names)
+    rows = np.arange(len(labels))[::-1]
+    ax.barh(rows, breaks["probability"], color=INK)
+    for row, size in zip(rows, breaks["size"]):
+        ax.annotate(f"{size:+.3g}", (0.01, row), xycoords=("axes fraction", "data"), va="center", color="white")
+    ax.set(yticks=rows, yticklabels=labels, xlim=(0.0, 1.0), xlabel=f"P(jump > {breaks.min_size:.3g}); its median size")
+    return ax
+
+
+def _equation(breaks: Any, k: int, most: int = 3) -> str:
+    """A hyperplane in words: its largest coefficients."""
+    names = list(breaks)[-breaks.normals.shape[1] :]
+    normal = breaks.normals[k]
+    largest = sorted(np.argsort(-np.abs(normal))[:most])
+    terms = " ".join(f"{normal[j]:+.2g} {names[j]}" for j in largest)
+    rest = " + .." if len(normal) > most else ""
+    return f"{terms}{rest} = {breaks['offset'][k]:.2g}"

@@ -9,8 +9,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from cadlag.models.network.kernel import Sweeps
+from cadlag.models.network.columns import take_out
+from cadlag.models.network.inputs import move_input_scales
+from cadlag.models.network.joint import renew_with_others
+from cadlag.models.network.kernel import Sweeps, _inverse
 from cadlag.models.network.model import StableNetwork
+from cadlag.models.network.sweep import polish_units, renew_column, scale_lattice
 
 Array = NDArray[np.float64]
 LARGEST_Z = 4.75  # about sixty functions for each of a dozen cases: |z| < 4.75 fails by chance once in six hundred runs
@@ -73,6 +77,50 @@ def sweeps(rng: np.random.Generator, model: StableNetwork, position: Array) -> A
     for _ in range(3):
         state, _ = kernel.step(rng, state, 0.0)
     return state["position"]
+
+
+def one_move(name: str) -> Callable[..., Array]:
+    """A single kind of move, everything else held."""
+
+    def advance(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
+        units = model.read(position)
+        Phi = model.columns(units)
+        sums = model.sums(Phi)
+        if name == "inputs":
+            return model.write(move_input_scales(rng, model, units, Phi, sums, 0.0)[0])
+        if name == "scales":
+            return model.write(Sweeps(model, 0)._walk(rng, units, sums, 0.0))
+        noise, (gram, products) = model.noise(units, 0.0), sums
+        C = _inverse(gram, model.variances(units), noise)
+        P = Phi @ C
+        residual = model.response - P @ products
+        log_scale, work = 2.0 * units.log_tau + model.log_factor, np.empty((6, len(model.y) + 1))
+        unit_by_unit = (model.response, model.omega, units.W, units.log_s, units.kinds, log_scale, noise)
+        if name == "polish":
+            polish_units(rng, 6, model.X, *unit_by_unit, model.relu_scale, Phi, P, C, residual, gram, products, work)
+            return model.write(units)
+        for j in np.flatnonzero(units.kinds == 0):
+            take_out(j, P, C, residual, model.response)
+            candidates, log_prior = scale_lattice(rng, units.log_s[j], model.law.index, model.density_table)
+            renew_with_others(
+                rng, j, model.X, model.omega, units.W, units.log_s, units.kinds, log_scale, noise, model.law.index,
+                model.density_table, candidates, log_prior, model.response, Phi, P, C, residual, gram, work,
+            )  # fmt: skip
+            variance = math.exp(log_scale + units.log_s[j])
+            renew_column(
+                j, model.X, model.response, model.omega, units.W, units.kinds, variance, noise, model.relu_scale, Phi,
+                P, C, residual, gram, products, work,
+            )  # fmt: skip
+        return model.write(units)
+
+    return advance
+
+
+@pytest.mark.parametrize("name", ["polish", "together", "scales", "inputs"])
+def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
+    model = small_network("sign" if name == "together" else "auto", 1.2, input_scales=name == "inputs")
+    z = paired(model, one_move(name), 3000, 15)
+    assert np.abs(z).max() < LARGEST_Z
 
 
 @pytest.mark.parametrize("alpha", [0.7, 1.0, 1.6, 2.0])

@@ -96,6 +96,14 @@ def draw_angle(rng: np.random.Generator, low: float, high: float, m: int) -> flo
 
 
 @njit(**COMPILED)
+def draw_angle_in(rng: np.random.Generator, arc: int, angles: Array, order: np.ndarray, m: int) -> float:
+    """θ on one of the n + 1 arcs."""
+    low = angles[order[arc - 1]] if arc > 0 else -HALF_PI
+    high = angles[order[arc]] if arc < len(order) else HALF_PI
+    return draw_angle(rng, low, high, m)
+
+
+@njit(**COMPILED)
 def sum_of_gains(variances: Array, priors: Array, precision: float, half_square: float, top: float) -> float:
     """Σ_k prior_k e^(gain(a_k²) - top)."""
     total = 0.0
@@ -151,9 +159,7 @@ def choose_arc(
     for k in range(len(variances)):
         weights[k] = log_prior[k] + gain(variances[k], precision[arc], pull[arc])
     k = pick(rng, weights, weights.max())
-    low = angles[order[arc - 1]] if arc > 0 else -HALF_PI
-    high = angles[order[arc]] if arc < n else HALF_PI
-    return draw_angle(rng, low, high, m), k
+    return draw_angle_in(rng, arc, angles, order, m), k
 
 
 @njit(**COMPILED)

@@ -9,19 +9,21 @@ from cadlag.models.network.atom import Units
 from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.scales import walk_scales
-from cadlag.models.network.sweep import sweep_units
+from cadlag.models.network.sweep import polish_units, sweep_units
 from cadlag.samplers.contract import Apart, Array, Info, State
 
-HIGHEST, LOWEST = 0.35, 0.017
+FLOORS = (0.35, 0.1, 0.017)  # of y's standard deviation: at first, after the slow fall, after the fast one
+TIMES = (0.15, 0.8, 0.95)  # of warm-up, when each fall begins or ends; no floor after the last
 N_PROBES = 8
+POLISH = 3  # visits to a unit's direction alone, for each visit to all of it
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
-    """The noise floor: high for a third of warm-up, falling geometrically until 90 %, then none."""
+    """The noise floor: high, falling slowly while units find their places, then fast, geometrically, then none."""
     t = iteration / max(n_warmup, 1)
-    if t >= 0.9:
+    if t >= TIMES[-1]:
         return 0.0
-    return HIGHEST if t < 1.0 / 3.0 else HIGHEST * (LOWEST / HIGHEST) ** ((t - 1.0 / 3.0) / (0.9 - 1.0 / 3.0))
+    return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
 
 
 class Sweeps(Apart):
@@ -76,11 +78,13 @@ class Sweeps(Apart):
         C = _inverse(gram, model.variances(units), noise)
         P = Phi @ C
         residual = model.response - P @ products
+        X, log_scale = model.scaled(units), 2.0 * units.log_tau + model.log_factor
+        own = (model.response, model.omega, units.W, units.log_s, units.kinds, log_scale, noise)
+        shared = (Phi, P, C, residual, gram, products, np.empty((6, len(model.y) + 1)))
         sweep_units(
-            rng, model.scaled(units), model.response, model.omega, units.W, units.log_s, units.kinds,
-            2.0 * units.log_tau + model.log_factor, noise, model.law.index, model.density_table, model.relu_scale,
-            ACTIVATIONS[model.activation], Phi, P, C, residual, gram, products, np.empty((6, len(model.y) + 1)),
-        )  # fmt: skip
+            rng, X, *own, model.law.index, model.density_table, model.relu_scale, ACTIVATIONS[model.activation], *shared
+        )
+        polish_units(rng, POLISH * model.n_units, X, *own, model.relu_scale, *shared)
 
     def _walk(self, rng: np.random.Generator, units: Units, sums: tuple[Array, Array], floor: float) -> Units:
         """Moves of scales, amplitude and noise that need only the sums."""

@@ -1,0 +1,167 @@
+"""The network's scikit-learn face: predictions, files, chains, and where it jumps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cadlag import StableNetworkRegressor, load
+from cadlag.plots import plot_breaks
+
+QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"
+pytestmark = pytest.mark.filterwarnings(QUIET)
+
+RNG = np.random.default_rng(0)
+YEARS = np.arange(1900.0, 1960.0)
+FLOW = 100.0 - 30.0 * (YEARS > 1937.5) + 4.0 * RNG.standard_normal(60)
+PLANE = RNG.uniform(-1.0, 1.0, (80, 3))
+HEIGHT = 5.0 * (PLANE[:, 0] + PLANE[:, 1] > 0.2) + 0.3 * RNG.standard_normal(80)
+
+
+def regressor(**settings):
+    return StableNetworkRegressor(
+        **{"n_units": 8, "n_draws": 60, "n_warmup": 150, "n_chains": 2, "random_state": 1, **settings}
+    )
+
+
+@pytest.fixture(scope="module")
+def line():
+    return regressor().fit(YEARS[:, None], FLOW)
+
+
+@pytest.fixture(scope="module")
+def plane():
+    return regressor(activation="sign", n_warmup=300).fit(pd.DataFrame(PLANE, columns=["a", "b", "c"]), HEIGHT)
+
+
+@parametrize_with_checks([StableNetworkRegressor(n_units=5, n_draws=20, n_warmup=30, n_chains=1)])
+def test_scikit_learn(estimator, check):
+    """All checks; none is expected to fail."""
+    check(estimator)
+
+
+def test_the_break_is_where_it_is(line):
+    breaks = line.break_points()
+    low, high = breaks.interval(0.9)
+    assert 1935.0 < low <= high < 1940.0
+    assert low <= 1938.0
+    assert high >= 1937.0
+    best = int(np.argmax(breaks["probability"]))
+    assert breaks["lower"][best] == pytest.approx(1937.0)
+    assert breaks["upper"][best] == pytest.approx(1938.0)
+    assert breaks["size_q05"][best] <= breaks["size"][best] <= breaks["size_q95"][best] < 0.0
+    assert breaks["size"][best] == pytest.approx(-30.0, abs=8.0)
+    assert breaks.probability_of_any > 0.95
+    assert len(breaks.likely(0.5)["lower"]) == 1
+
+
+def test_no_jump_is_found_where_min_size_is_larger(line):
+    breaks = line.break_points(min_size=200.0)
+    assert breaks["probability"].max() == 0.0
+    assert np.all(np.isnan(breaks["size"]))
+
+
+def test_breaks_do_not_depend_on_units_of_measurement(line):
+    scaled = regressor().fit(YEARS[:, None] / 7.0 - 3.0, 1000.0 * FLOW)
+    one, other = line.break_points(), scaled.break_points()
+    np.testing.assert_allclose(other["lower"], one["lower"] / 7.0 - 3.0)
+    np.testing.assert_allclose(other["probability"], one["probability"], atol=0.02)
+    np.testing.assert_allclose(np.median(other.sizes), 1000.0 * np.median(one.sizes), rtol=0.02)
+
+
+def test_a_hyperplane_is_found_in_three_dimensions(plane):
+    breaks = plane.break_points()
+    assert breaks["probability"][0] > 0.9
+    assert breaks["size"][0] == pytest.approx(5.0, abs=1.0)
+    normal = np.array([breaks[name][0] for name in "abc"])
+    normal /= np.linalg.norm(normal)
+    assert normal @ np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0) > 0.95
+    sides = PLANE @ normal > breaks["offset"][0] / np.linalg.norm([breaks[name][0] for name in "abc"])
+    assert np.mean(sides == (PLANE[:, 0] + PLANE[:, 1] > 0.2)) > 0.93
+    assert breaks["share"][0] == pytest.approx(sides.mean())
+
+
+def test_irrelevant_inputs_are_seen_to_be(plane):
+    table = plane.feature_relevance(n_atoms=20)
+    assert list(table["input"]) == ["a", "b", "c"]
+    assert table["relevance"][2] < 0.1 < min(table["relevance"][:2])
+
+
+def test_relu_networks_have_no_breaks():
+    model = regressor(activation="relu", n_draws=4, n_warmup=10, n_chains=1).fit(YEARS[:, None], FLOW)
+    with pytest.raises(ValueError, match="continuous"):
+        model.break_points()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"activation": "tanh"}, "activation must be one of sign, relu, auto"),
+        ({"n_units": 0}, "n_units must be an integer of at least 1"),
+        ({"amplitude": -1.0}, "amplitude must be a positive number"),
+        ({"input_scales": "yes"}, "input_scales must be True or False"),
+        ({"alpha": 2.5}, r"alpha must be a number in \(0, 2\]"),
+        ({"alpha": "sample"}, "reserved for a later version"),
+        ({"sampler": "nuts"}, "sampler must be one of gibbs"),
+    ],
+)
+def test_bad_settings_are_refused(setting, message):
+    with pytest.raises(ValueError, match=message):
+        regressor(**setting).fit(YEARS[:, None], FLOW)
+
+
+def test_min_size_must_be_positive(line):
+    with pytest.raises(ValueError, match="min_size must be positive"):
+        line.break_points(min_size=0.0)
+
+
+def test_intervals_need_a_probability(line):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        line.break_points().interval(90)
+
+
+@pytest.mark.parametrize("setting", [{}, {"input_scales": True}, {"noise_variance": 9.0}, {"amplitude": 1.0}])
+def test_saved_and_loaded(tmp_path, setting):
+    model = regressor(n_draws=8, n_warmup=20, **setting).fit(PLANE, HEIGHT)
+    model.save(tmp_path / "m.cadlag")
+    other = load(tmp_path / "m.cadlag")
+    np.testing.assert_array_equal(model.predict(PLANE), other.predict(PLANE))
+    np.testing.assert_array_equal(model.break_points()["probability"], other.break_points()["probability"])
+    model.extend(4)
+    other.extend(4)
+    np.testing.assert_array_equal(model.posterior_.positions, other.posterior_.positions)
+
+
+def test_draws_do_not_depend_on_workers_or_checkpoints(tmp_path):
+    one = regressor(n_draws=10, n_warmup=20).fit(PLANE, HEIGHT)
+    two = regressor(n_draws=10, n_warmup=20, n_jobs=2).fit(PLANE, HEIGHT, checkpoint=tmp_path / "run.d")
+    np.testing.assert_array_equal(one.posterior_.positions, two.posterior_.positions)
+
+
+def test_known_noise_of_each_row():
+    known = np.linspace(1.0, 400.0, 60)
+    model = regressor(noise_variance=known).fit(YEARS[:, None], FLOW)
+    assert "noise_variance" not in model.posterior_.draws
+    first, last = model.predict(YEARS[[0, -1], None], return_std=True)[1]
+    assert first == pytest.approx(last, rel=0.3)  # a new observation has the rows' mean noise
+
+
+def test_a_row_is_predicted_alike_in_any_company(plane):
+    rows = pd.DataFrame(PLANE[:5], columns=["a", "b", "c"])
+    np.testing.assert_allclose(plane.predict(rows)[2], plane.predict(rows.iloc[[2]])[0], rtol=1e-12)
+
+
+def test_posterior_names_and_diagnostics(line):
+    names = set(line.posterior_.scalars())
+    assert {"noise_variance", "amplitude", "log_likelihood", "function[row 0]", "function[row 59]"} <= names
+    middle = line.posterior_["function"][..., 0]
+    assert np.median(middle) == pytest.approx(100.0, abs=5.0)
+    assert clone(line).get_params() == line.get_params()
+
+
+@pytest.mark.parametrize("model", ["line", "plane"])
+def test_breaks_are_drawn(model, request):
+    ax = plot_breaks(request.getfixturevalue(model).break_points())
+    assert len(ax.patches) > 0
+    assert "P(jump" in ax.get_ylabel() + ax.get_xlabel()
