@@ -10,8 +10,8 @@ from scipy.stats import kstest, multivariate_normal
 
 from cadlag.models.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.models.network.circle import cosine_integral, draw_angle, switch_angles, walk
-from cadlag.models.network.columns import RELU, SIGN, gain, put_in, take_out
-from cadlag.models.network.kernel import Sweeps, _inverse, floor_at
+from cadlag.models.network.columns import RELU, SIGN, explain, gain, put_in, take_out
+from cadlag.models.network.kernel import Sweeps, floor_at
 from cadlag.models.network.model import StableNetwork
 
 RNG = np.random.default_rng(5)
@@ -138,9 +138,8 @@ def test_weights_are_drawn_from_their_law():
 def pieces(model, units, noise):
     Phi = model.columns(units)
     gram, products = model.sums(Phi)
-    C = _inverse(gram, model.variances(units), noise)
-    P = Phi @ C
-    return Phi, gram, C, P, model.response - P @ products
+    P, C, residual = explain(Phi, model.response, gram, products, model.square, model.variances(units), noise)
+    return Phi, gram, C, P, residual
 
 
 def test_a_column_taken_out_and_put_in_again():

@@ -190,6 +190,58 @@ def log_marginal_of_sums(
     return value, factor, half
 
 
+@njit(cache=True, nogil=True)
+def sums_of_columns(Phi: Array, y: Array) -> tuple[Array, Array]:
+    """ΦᵀΦ and Φᵀy, row by row, so that the bits do not depend on how arrays lie in memory."""
+    n, m = Phi.shape
+    gram, products = np.zeros((m, m)), np.zeros(m)
+    for i in range(n):
+        row, value = Phi[i], y[i]
+        for j in range(m):
+            left = row[j]
+            products[j] += left * value
+            for k in range(j + 1):
+                gram[j, k] += left * row[k]
+    for j in range(m):
+        for k in range(j):
+            gram[k, j] = gram[j, k]
+    return gram, products
+
+
+@njit(cache=True, nogil=True)
+def solve_upper(factor: Array, right: Array) -> Array:
+    """L⁻ᵀ times a vector."""
+    m = len(right)
+    out = right.copy()
+    for j in range(m - 1, -1, -1):
+        out[j] /= factor[j, j]
+        for k in range(j):
+            out[k] -= factor[j, k] * out[j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def precision_of_sums(factor: Array, variances: Array, noise: float) -> Array:
+    """A(LLᵀ)⁻¹A / v, the inverse of vA⁻² + ΦᵀΦ, from the factor of :func:`log_marginal_of_sums`."""
+    m = len(variances)
+    half = np.zeros((m, m))  # L⁻¹A
+    for j in range(m):
+        half[j, j] = math.sqrt(variances[j])
+        for k in range(j + 1):
+            for i in range(k, j):
+                half[j, k] -= factor[j, i] * half[i, k]
+            half[j, k] /= factor[j, j]
+    out = np.zeros((m, m))
+    for j in range(m):
+        for k in range(j + 1):
+            total = 0.0
+            for i in range(j, m):
+                total += half[i, j] * half[i, k]
+            out[j, k] = total / noise
+            out[k, j] = out[j, k]
+    return out
+
+
 @dataclass(frozen=True)
 class MarginalGradient:
     """ℓ and its derivatives.

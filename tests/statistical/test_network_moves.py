@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from cadlag.models.network.columns import take_out
+from cadlag.models.network.columns import explain, take_out
 from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.joint import renew_with_others
-from cadlag.models.network.kernel import Sweeps, _inverse
+from cadlag.models.network.kernel import Sweeps
 from cadlag.models.network.model import StableNetwork
 from cadlag.models.network.sweep import polish_units, renew_column, scale_lattice
 
@@ -91,9 +91,7 @@ def one_move(name: str) -> Callable[..., Array]:
         if name == "scales":
             return model.write(Sweeps(model, 0)._walk(rng, units, sums, 0.0))
         noise, (gram, products) = model.noise(units, 0.0), sums
-        C = _inverse(gram, model.variances(units), noise)
-        P = Phi @ C
-        residual = model.response - P @ products
+        P, C, residual = explain(Phi, model.response, gram, products, model.square, model.variances(units), noise)
         log_scale, work = 2.0 * units.log_tau + model.log_factor, np.empty((6, len(model.y) + 1))
         unit_by_unit = (model.response, model.omega, units.W, units.log_s, units.kinds, log_scale, noise)
         if name == "polish":

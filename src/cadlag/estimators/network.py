@@ -10,7 +10,7 @@ from cadlag.estimators.base import as_generator
 from cadlag.estimators.breaks import BreakPlanes, BreakPoints
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.scaling import require_memory
-from cadlag.models.network.kernel import N_PROBES, Sweeps
+from cadlag.models.network.kernel import Sweeps, probe_rows
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 
 Array = NDArray[np.float64]
@@ -165,11 +165,11 @@ class StableNetworkRegressor(ConditionedRegressor):
         )  # fmt: skip
 
     def _labels(self) -> dict[str, list[str]]:
-        rows = np.linspace(0, len(self.model_.y) - 1, N_PROBES).round().astype(int)
-        return {"input_scales": self._input_names()[1:], "function": [f"row {i}" for i in rows]}
+        rows = [f"row {i}" for i in probe_rows(len(self.model_.y))]
+        return {"input_scales": self._input_names()[1:], "function": rows}
 
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
-        probes = [stats[f"probe{k}"] for k in range(N_PROBES) if f"probe{k}" in stats]
+        probes = [stats[f"probe{k}"] for k in range(len(probe_rows(len(self.model_.y))))]
         return {"function": self._in_units(np.stack(probes, axis=2))}
 
     # Where it jumps --------------------------------------------------------------------------------------------------

@@ -6,15 +6,24 @@ column in Φ, with zeros in C and P.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cadlag.gaussian import log_marginal_of_sums, precision_of_sums
+
 Array = NDArray[np.float64]
 
 SIGN, RELU = 0, 1
-COMPILED = {"cache": True, "nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
+COMPILED = {"cache": True, "nogil": True}
+
+
+@njit(**COMPILED)
+def from_log(log_variance: Any) -> Any:
+    """The variance, kept within 1e±100: beyond that no data tell variances apart."""
+    return np.exp(np.minimum(np.maximum(log_variance, -230.0), 230.0))
 
 
 @njit(**COMPILED)
@@ -29,6 +38,23 @@ def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale:
             out[i] = omega[i] if z >= 0.0 else -omega[i]
         else:
             out[i] = omega[i] * relu_scale * z if z > 0.0 else 0.0
+
+
+@njit(**COMPILED)
+def explain(
+    Phi: Array, y: Array, gram: Array, products: Array, square: float, variances: Array, noise: float
+) -> tuple[Array, Array, Array]:
+    """P, C and the residual, afresh."""
+    (n, m), factor = Phi.shape, log_marginal_of_sums(gram, products, square, len(y), variances, noise)[1]
+    C = precision_of_sums(factor, variances, noise)
+    P, residual = np.zeros((n, m)), y.copy()
+    for i in range(n):
+        for j in range(m):
+            for k in range(m):
+                P[i, k] += Phi[i, j] * C[j, k]
+        for k in range(m):
+            residual[i] -= P[i, k] * products[k]
+    return P, C, residual
 
 
 @njit(**COMPILED)

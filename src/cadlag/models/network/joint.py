@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.models.network.circle import draw_angle_in, pick, switch_angles, walk, weigh_arcs
-from cadlag.models.network.columns import COMPILED, SIGN, Array, gain, overlaps, put_in, take_out, unexplained
+from cadlag.models.network.columns import COMPILED, SIGN, Array, from_log, gain, overlaps, put_in, take_out, unexplained
 from cadlag.stable import _density_kernel
 
 N_SHIFTS = 6
@@ -111,14 +111,14 @@ def renew_with_others(
     angles, start = work[0, :n], work[1, :n].copy()
     switch_angles(X, omega, e, f, angles, start)
     order = np.argsort(angles)
-    variances, priors = np.exp(log_scale + candidates), np.exp(log_prior - log_prior.max())
+    variances, priors = from_log(log_scale + candidates), np.exp(log_prior - log_prior.max())
     precision, pull = np.empty((N_SHIFTS, n + 1)), np.empty((N_SHIFTS, n + 1))
     log_total, weights = np.empty((N_SHIFTS, n + 1)), np.empty(N_SHIFTS)
     for v in range(N_SHIFTS):
         P[:], C[:], residual[:] = P0, C0, residual0
         shifted = log_s[others] + (first + v) * spacing
         value = np.sum(_density_kernel(shifted, law[0], law[1], law[2])[0])
-        value += put_back(others, np.exp(log_scale + shifted), noise, Phi, P, C, residual, gram, work[5, :n])
+        value += put_back(others, from_log(log_scale + shifted), noise, Phi, P, C, residual, gram, work[5, :n])
         signs = start.copy()
         walk(order, signs, Phi, P, residual, noise, precision[v], pull[v])
         largest = weigh_arcs(angles, order, q - 2, precision[v], pull[v], variances, priors, log_total[v], work[4])
@@ -134,5 +134,5 @@ def renew_with_others(
     W[j] = direction * (math.sqrt(rng.chisquare(q)) / math.sqrt(np.sum(direction * direction)))
     P[:], C[:], residual[:] = P0, C0, residual0
     log_s[others] = log_s[others] + (first + v) * spacing
-    put_back(others, np.exp(log_scale + log_s[others]), noise, Phi, P, C, residual, gram, work[5, :n])
+    put_back(others, from_log(log_scale + log_s[others]), noise, Phi, P, C, residual, gram, work[5, :n])
     return True

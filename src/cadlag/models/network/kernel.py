@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cadlag.gaussian import log_marginal_of_sums
+from cadlag.gaussian import log_marginal_of_sums, solve_upper
 from cadlag.models.network.atom import Units
+from cadlag.models.network.columns import explain, from_log
 from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.scales import walk_scales
@@ -26,6 +28,11 @@ def floor_at(iteration: int, n_warmup: int) -> float:
     return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
 
 
+def probe_rows(n: int) -> NDArray[np.int64]:
+    """The training rows at which the function is watched."""
+    return np.linspace(0, max(n - 1, 0), min(N_PROBES, n)).round().astype(np.int64)
+
+
 class Sweeps(Apart):
     """Gibbs sweeps.
 
@@ -39,7 +46,7 @@ class Sweeps(Apart):
 
     def __init__(self, target: StableNetwork, n_warmup: int) -> None:
         self.target, self.n_warmup = target, n_warmup
-        self._probes = np.linspace(0, max(len(target.y) - 1, 0), min(N_PROBES, len(target.y))).round().astype(int)
+        self._probes = probe_rows(len(target.y))
 
     def init(self, rng: np.random.Generator) -> State:
         """A prior draw with moderate amplitude and noise."""
@@ -75,9 +82,7 @@ class Sweeps(Apart):
         model = self.target
         noise = model.noise(units, floor)
         gram, products = sums
-        C = _inverse(gram, model.variances(units), noise)
-        P = Phi @ C
-        residual = model.response - P @ products
+        P, C, residual = explain(Phi, model.response, gram, products, model.square, model.variances(units), noise)
         X, log_scale = model.scaled(units), 2.0 * units.log_tau + model.log_factor
         own = (model.response, model.omega, units.W, units.log_s, units.kinds, log_scale, noise)
         shared = (Phi, P, C, residual, gram, products, np.empty((6, len(model.y) + 1)))
@@ -89,7 +94,7 @@ class Sweeps(Apart):
     def _walk(self, rng: np.random.Generator, units: Units, sums: tuple[Array, Array], floor: float) -> Units:
         """Moves of scales, amplitude and noise that need only the sums."""
         model = self.target
-        extra = model.noise(units, floor) - math.exp(units.log_v)
+        extra = model.noise(units, floor) - from_log(units.log_v)
         log_tau, log_v, _ = walk_scales(
             rng, units.log_s, units.log_tau, units.log_v, model.log_factor, extra, model.amplitude is not None,
             model.noise_variance is not None, model.noise_power, model.noise_scale, model.density_table, model.stable,
@@ -106,13 +111,6 @@ class Sweeps(Apart):
         value, factor, half = log_marginal_of_sums(
             *sums, model.square, len(model.y), variances, model.noise(units, floor)
         )
-        weights = np.sqrt(variances) * np.linalg.solve(factor.T, half)
+        weights = np.sqrt(variances) * solve_upper(factor, half)
         at = Phi[self._probes] @ weights / model.omega[self._probes]
         return value + model.log_weight, {f"probe{k}": float(f) for k, f in enumerate(at)}
-
-
-def _inverse(gram: Array, variances: Array, noise: float) -> Array:
-    """C = A (I + AΦᵀΦA/v)⁻¹ A / v."""
-    a = np.sqrt(variances)
-    B = np.eye(len(a)) + a[:, None] * gram * a / noise
-    return a[:, None] * np.linalg.inv(B) * a / noise

@@ -34,15 +34,19 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
 @njit(**COMPILED)
 def score(candidates: Array, Phi: Array, P: Array, residual: Array, noise: float) -> tuple[Array, Array]:
     """S and t of each candidate column, (n, c)."""
-    projected, overlap = np.dot(P.T, candidates), np.dot(Phi.T, candidates)
-    n, c = candidates.shape
+    (n, c), m = candidates.shape, P.shape[1]
+    projected, overlap = np.zeros((m, c)), np.zeros((m, c))
     precision, pull = np.zeros(c), np.zeros(c)
     for i in range(n):
+        for j in range(m):
+            for k in range(c):
+                projected[j, k] += P[i, j] * candidates[i, k]
+                overlap[j, k] += Phi[i, j] * candidates[i, k]
         for k in range(c):
             precision[k] += candidates[i, k] * candidates[i, k]
             pull[k] += candidates[i, k] * residual[i]
     for k in range(c):
-        for j in range(P.shape[1]):
+        for j in range(m):
             precision[k] -= overlap[j, k] * projected[j, k]
         precision[k] = max(precision[k], 0.0) / noise
         pull[k] /= noise

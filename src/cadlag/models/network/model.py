@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from cadlag.gaussian import log_marginal_of_sums
+from cadlag.gaussian import log_marginal_of_sums, sums_of_columns
 from cadlag.models.network.atom import NetworkAtom, Units
-from cadlag.models.network.columns import RELU, SIGN
+from cadlag.models.network.columns import RELU, SIGN, from_log
 from cadlag.models.network.lattice import fill_columns
 from cadlag.models.network.scales import log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
@@ -109,7 +109,7 @@ class StableNetwork:
     @cached_property
     def square(self) -> float:
         """yᵀy."""
-        return float(self.response @ self.response)
+        return math.fsum(self.response**2)
 
     @cached_property
     def _known_log_noise(self) -> float | None:
@@ -132,7 +132,7 @@ class StableNetwork:
         """κ: a ReLU column has mean square ½(1 + |x|²) under the prior."""
         if len(self.X) == 0:
             return math.sqrt(2.0)
-        return math.sqrt(2.0 / float(np.einsum("ij,ij->i", self.X, self.X).mean()))
+        return math.sqrt(2.0 * len(self.X) / math.fsum((self.X**2).ravel()))
 
     def read(self, position: Array) -> Units:
         """A position by parts, copied."""
@@ -188,17 +188,17 @@ class StableNetwork:
 
     def variances(self, units: Units) -> Array:
         """a_j²."""
-        return np.exp(2.0 * units.log_tau + self.log_factor + units.log_s)
+        return np.asarray(from_log(2.0 * units.log_tau + self.log_factor + units.log_s))
 
     def noise(self, units: Units, level: float) -> float:
         """Noise variance with the floor d = level, in units of the rows' weights."""
         if self.noise_variance is None or np.ndim(self.noise_variance) == 0:
-            return math.exp(units.log_v) + level * level
+            return float(from_log(units.log_v)) + level * level
         return 1.0 + level * level / float(np.mean(self.noise_variance))
 
     def sums(self, Phi: Array) -> tuple[Array, Array]:
         """ΦᵀΦ and Φᵀy: all that the likelihood needs of the rows."""
-        return Phi.T @ Phi, Phi.T @ self.response
+        return sums_of_columns(Phi, self.response)
 
     def log_likelihood_at(self, position: Array, level: float) -> float:
         """log p(y | units) with a noise floor."""
@@ -226,7 +226,7 @@ class StableNetwork:
         units = self.read(position)
         _, factor, half = self._marginal(units, 0.0)
         known = self.noise_variance
-        noise = math.exp(units.log_v) if known is None or np.ndim(known) == 0 else float(np.mean(known))
+        noise = float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
         return NetworkAtom(self, units, np.sqrt(self.variances(units)), factor, half, noise)
 
     def leave_one_out(self, position: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.gaussian import log_marginal_of_sums
-from cadlag.models.network.columns import COMPILED, Array
+from cadlag.models.network.columns import COMPILED, Array, from_log
 from cadlag.stable import _density_kernel
 
 N_WALKS = 4
@@ -36,7 +36,7 @@ def exchange_scales(
         j = int(rng.random() * (m - 1))
         j = j + 1 if j >= i else j
         log_s[i], log_s[j] = log_s[j], log_s[i]
-        proposed = log_marginal_of_sums(gram, products, square, n, np.exp(log_scale + log_s), noise)[0]
+        proposed = log_marginal_of_sums(gram, products, square, n, from_log(log_scale + log_s), noise)[0]
         if math.log(1.0 - rng.random()) < proposed - value:
             value = proposed
         else:
@@ -51,8 +51,8 @@ def walk_scales(
     products: Array, square: float, n: int,
 ) -> tuple[float, float, float]:  # fmt: skip
     """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + extra: log τ, log σ², log likelihood."""
-    noise = math.exp(log_v) + extra
-    value = log_marginal_of_sums(gram, products, square, n, np.exp(2.0 * log_tau + log_factor + log_s), noise)[0]
+    noise = from_log(log_v) + extra
+    value = log_marginal_of_sums(gram, products, square, n, from_log(2.0 * log_tau + log_factor + log_s), noise)[0]
     if stable:
         value = exchange_scales(
             rng, log_s, 2.0 * log_tau + log_factor, noise, gram, products, square, n, value
@@ -60,8 +60,8 @@ def walk_scales(
     for _ in range(N_WALKS):
         if not noise_known:
             log_new = log_v + width(rng)
-            new = math.exp(log_new) + extra
-            variances = np.exp(2.0 * log_tau + log_factor + log_s)
+            new = from_log(log_new) + extra
+            variances = from_log(2.0 * log_tau + log_factor + log_s)
             proposed = log_marginal_of_sums(gram, products, square, n, variances, new)[0]
             prior = log_half_cauchy(0.5 * noise_on * log_new - math.log(noise_scale)) - log_half_cauchy(
                 0.5 * noise_on * log_v - math.log(noise_scale)
@@ -70,7 +70,7 @@ def walk_scales(
                 log_v, noise, value = log_new, new, proposed
         if not tau_known:
             log_new = log_tau + width(rng)
-            variances = np.exp(2.0 * log_new + log_factor + log_s)
+            variances = from_log(2.0 * log_new + log_factor + log_s)
             proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
             prior = log_half_cauchy(log_new) - log_half_cauchy(log_tau)
             if math.log(1.0 - rng.random()) < proposed - value + prior:

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.models.network.circle import choose_arc, switch_angles, walk
-from cadlag.models.network.columns import COMPILED, SIGN, Array, fill_column, put_in, take_out
+from cadlag.models.network.columns import COMPILED, SIGN, Array, fill_column, from_log, put_in, take_out
 from cadlag.models.network.directions import informed_direction
 from cadlag.models.network.joint import renew_with_others
 from cadlag.models.network.lattice import choose_candidate, ellipse, fill_columns, score
@@ -102,7 +102,7 @@ def sweep_units(
     for j in rng.permutation(len(W)):
         take_out(j, P, C, residual, y)
         candidates, log_prior = scale_lattice(rng, log_s[j], index, law)
-        variances = np.exp(log_scale + candidates)
+        variances = from_log(log_scale + candidates)
         k = -1
         if kinds[j] == SIGN:
             together = index < 1.0 and len(W) > 1 and n > 0 and rng.random() < TOGETHER
@@ -121,13 +121,13 @@ def sweep_units(
             log_s[j] = candidates[k]
         if activation == BOTH and rng.random() < 0.5:
             candidates, log_prior = scale_lattice(rng, log_s[j], index, law)
-            variances = np.exp(log_scale + candidates)
+            variances = from_log(log_scale + candidates)
             k = renew_on_lattice(
                 rng, j, X, omega, W, kinds, Phi, P, residual, noise, variances, log_prior, relu_scale, True
             )  # fmt: skip
             log_s[j] = candidates[k]
         renew_column(
-            j, X, y, omega, W, kinds, math.exp(log_scale + log_s[j]), noise, relu_scale, Phi, P, C, residual, gram, gy,
+            j, X, y, omega, W, kinds, from_log(log_scale + log_s[j]), noise, relu_scale, Phi, P, C, residual, gram, gy,
             work,
         )  # fmt: skip
 
@@ -158,7 +158,7 @@ def polish_units(
     log_prior = np.zeros(1)
     for _ in range(n_visits):
         j = min(int(np.searchsorted(reach, rng.random() * reach[-1])), len(W) - 1)
-        variances = np.full(1, math.exp(log_scale + log_s[j]))
+        variances = np.full(1, from_log(log_scale + log_s[j]))
         take_out(j, P, C, residual, y)
         if kinds[j] == SIGN:
             renew_sign_unit(
