@@ -106,7 +106,7 @@ def plot_breaks(breaks: Any, ax: Any = None, names: Sequence[str] | None = None)
         lower, upper = breaks["lower"], breaks["upper"]
         ax.bar(lower, breaks["probability"], upper - lower, align="edge", color=INK, lw=0)
         low, high = breaks.interval(0.9)
-        ax.axvspan(low, high, color=BAND, alpha=0.45, lw=0, label="90 % interval of the largest jump")
+        ax.axvspan(low, high, color=BAND, alpha=0.45, lw=0, zorder=0, label="90 % interval of the largest jump")
         ax.set(ylabel=f"P(jump > {breaks.min_size:.3g})", ylim=(0.0, 1.0))
         ax.margins(x=0.01)
         ax.legend(frameon=False, fontsize=9)
