@@ -1,4 +1,4 @@
-"""Moves on s, τ and σ² that need only ΦᵀΦ, Φᵀy and yᵀy: exchanges, random walks, and τ → τe^c with s → s e^(-2c)."""
+"""Moves on s, τ and σ² that need only ΦᵀΦ, Φᵀy and yᵀy: exchanges, random walks, shifts of τ against scales."""
 
 import math
 
@@ -9,7 +9,7 @@ from cadlag.gaussian import log_marginal_of_sums
 from cadlag.models.network.columns import COMPILED, Array, from_log
 from cadlag.stable import _density_kernel
 
-N_WALKS = 4
+N_WALKS = 12
 
 
 @njit(**COMPILED)
@@ -45,6 +45,34 @@ def exchange_scales(
 
 
 @njit(**COMPILED)
+def shift_largest(
+    rng: np.random.Generator, log_s: Array, log_tau: float, log_factor: float, noise: float, law: tuple, gram: Array,
+    products: Array, square: float, n: int, value: float,
+) -> tuple[float, float]:  # fmt: skip
+    """τ → τe^c with s → s e^(-2c) for the r largest, whose a_j stay; refused where they would not be the largest."""
+    m = len(log_s)
+    r, step = min(int((m + 1.0) ** rng.random()), m), width(rng)
+    order = np.argsort(-log_s)
+    shifted = log_s.copy()
+    for index in range(r):
+        shifted[order[index]] -= 2.0 * step
+    if r < m and shifted[order[:r]].min() <= log_s[order[r]]:
+        return log_tau, value
+    top = order[:r]
+    prior = log_half_cauchy(log_tau + step) - log_half_cauchy(log_tau)
+    prior += np.sum(_density_kernel(shifted[top], law[0], law[1], law[2])[0])
+    prior -= np.sum(_density_kernel(log_s[top], law[0], law[1], law[2])[0])
+    proposed = value
+    if r < m:
+        variances = from_log(2.0 * (log_tau + step) + log_factor + shifted)
+        proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
+    if math.log(1.0 - rng.random()) < proposed - value + prior:
+        log_s[:] = shifted
+        return log_tau + step, proposed
+    return log_tau, value
+
+
+@njit(**COMPILED)
 def walk_scales(
     rng: np.random.Generator, log_s: Array, log_tau: float, log_v: float, log_factor: float, extra: float,
     tau_known: bool, noise_known: bool, noise_on: float, noise_scale: float, law: tuple, stable: bool, gram: Array,
@@ -76,12 +104,7 @@ def walk_scales(
             if math.log(1.0 - rng.random()) < proposed - value + prior:
                 log_tau, value = log_new, proposed
             if stable:
-                step = width(rng)
-                shifted = log_s - 2.0 * step
-                prior = log_half_cauchy(log_tau + step) - log_half_cauchy(log_tau)
-                prior += np.sum(_density_kernel(shifted, law[0], law[1], law[2])[0])
-                prior -= np.sum(_density_kernel(log_s, law[0], law[1], law[2])[0])
-                if math.log(1.0 - rng.random()) < prior:
-                    log_tau += step
-                    log_s[:] = shifted
+                log_tau, value = shift_largest(
+                    rng, log_s, log_tau, log_factor, noise, law, gram, products, square, n, value
+                )  # fmt: skip
     return log_tau, log_v, value
