@@ -144,7 +144,7 @@ def _value(factor: Array, log_total: Array, z: Array) -> float:
     return -log_det - 0.5 * square - 0.5 * len(z) * LOG_2PI
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def log_marginal_of_sums(
     gram: Array, products: Array, square: float, n: int, variances: Array, noise: float
 ) -> tuple[float, Array, Array]:
@@ -190,7 +190,7 @@ def log_marginal_of_sums(
     return value, factor, half
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def sums_of_columns(Phi: Array, y: Array) -> tuple[Array, Array]:
     """ΦᵀΦ and Φᵀy, row by row, so that the bits do not depend on how arrays lie in memory."""
     n, m = Phi.shape
@@ -208,7 +208,7 @@ def sums_of_columns(Phi: Array, y: Array) -> tuple[Array, Array]:
     return gram, products
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_upper(factor: Array, right: Array) -> Array:
     """L⁻ᵀ times a vector."""
     m = len(right)
@@ -220,7 +220,7 @@ def solve_upper(factor: Array, right: Array) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def precision_of_sums(factor: Array, variances: Array, noise: float) -> Array:
     """A(LLᵀ)⁻¹A / v, the inverse of vA⁻² + ΦᵀΦ, from the factor of :func:`log_marginal_of_sums`."""
     m = len(variances)

@@ -75,7 +75,7 @@ class Cluster:
     Attributes
     ----------
     leader
-        (b, v) of the most typical one, turned so that its net jump is mostly upwards.
+        (b, v), the mean of its hyperplanes, turned so that its net jump is mostly upwards.
     net
         Net jump of each draw across it, (draws,).
     share
@@ -105,7 +105,9 @@ def cluster_planes(planes: Planes, X: Array, n_draws: int, least: float) -> list
         net = np.zeros(n_draws)
         np.add.at(net, planes.draw[kept[members]], turned * planes.size[kept[members]])
         up = 1.0 if np.median(net[net != 0.0]) >= 0.0 else -1.0
-        share = float((up * sides[:, leader] > 0).mean())
-        clusters.append(Cluster(up * planes.coordinates[kept[leader]], up * net, share))
+        normals = planes.coordinates[kept[members]]
+        normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        middle = up * (turned * weight[members]) @ normals
+        clusters.append(Cluster(middle, up * net, float((X @ middle >= 0.0).mean())))
         left[members] = False
     return sorted(clusters, key=lambda cluster: -float((np.abs(cluster.net) > least).mean()))

@@ -17,7 +17,7 @@ from cadlag.gaussian import log_marginal_of_sums, precision_of_sums
 Array = NDArray[np.float64]
 
 SIGN, RELU = 0, 1
-COMPILED = {"cache": True, "nogil": True}
+COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**COMPILED)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cadlag.gaussian import log_marginal_of_sums, solve_upper
 from cadlag.models.network.atom import Units
-from cadlag.models.network.columns import explain, from_log
+from cadlag.models.network.columns import explain
 from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.scales import walk_scales
@@ -94,11 +94,10 @@ class Sweeps(Apart):
     def _walk(self, rng: np.random.Generator, units: Units, sums: tuple[Array, Array], floor: float) -> Units:
         """Moves of scales, amplitude and noise that need only the sums."""
         model = self.target
-        extra = model.noise(units, floor) - from_log(units.log_v)
         log_tau, log_v, _ = walk_scales(
-            rng, units.log_s, units.log_tau, units.log_v, model.log_factor, extra, model.amplitude is not None,
-            model.noise_variance is not None, model.noise_power, model.noise_scale, model.density_table, model.stable,
-            *sums, model.square, len(model.y),
+            rng, units.log_s, units.log_tau, units.log_v, model.log_factor, model.floor_variance(floor),
+            model.amplitude is not None, model.noise_variance is not None, model.noise_power, model.noise_scale,
+            model.density_table, model.stable, *sums, model.square, len(model.y),
         )  # fmt: skip
         return units._replace(log_tau=log_tau, log_v=log_v)
 

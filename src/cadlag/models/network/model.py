@@ -2,7 +2,8 @@
 
 A position is one flat vector: the units (b_j, v_j) row by row, log s, kinds, the log scales S of the inputs where they
 are random, log τ, log σ². A unit sees b_j + v_jᵀS^½x. Level d of the target is the posterior with σ² + d² in place of
-σ², where known variances that differ by row are raised in proportion; 0 is the posterior.
+σ², where known variances that differ by row are raised in proportion; 0 is the posterior. σ² is at least 1e-10, which
+binds only where the units fit the responses exactly.
 """
 
 import math
@@ -17,7 +18,7 @@ from cadlag.gaussian import log_marginal_of_sums, sums_of_columns
 from cadlag.models.network.atom import NetworkAtom, Units
 from cadlag.models.network.columns import RELU, SIGN, from_log
 from cadlag.models.network.lattice import fill_columns
-from cadlag.models.network.scales import log_half_cauchy
+from cadlag.models.network.scales import LOG_LEAST, log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -156,7 +157,7 @@ class StableNetwork:
         known_tau, known_v = self.amplitude, self._known_log_noise
         return self.write(Units(
             W, log_s, kinds, log_inputs, log_tau if known_tau is None else math.log(known_tau),
-            log_v if known_v is None else known_v,
+            max(log_v, LOG_LEAST) if known_v is None else known_v,
         ))  # fmt: skip
 
     @cached_property
@@ -192,9 +193,12 @@ class StableNetwork:
 
     def noise(self, units: Units, level: float) -> float:
         """Noise variance with the floor d = level, in units of the rows' weights."""
-        if self.noise_variance is None or np.ndim(self.noise_variance) == 0:
-            return float(from_log(units.log_v)) + level * level
-        return 1.0 + level * level / float(np.mean(self.noise_variance))
+        return float(from_log(units.log_v)) + self.floor_variance(level)
+
+    def floor_variance(self, level: float) -> float:
+        """What the floor adds."""
+        by_row = self.noise_variance is not None and np.ndim(self.noise_variance) > 0
+        return level * level / (float(np.mean(self.noise_variance)) if by_row else 1.0)  # type: ignore[arg-type]
 
     def sums(self, Phi: Array) -> tuple[Array, Array]:
         """ΦᵀΦ and Φᵀy: all that the likelihood needs of the rows."""

@@ -10,6 +10,7 @@ from cadlag.models.network.columns import COMPILED, Array, from_log
 from cadlag.stable import _density_kernel
 
 N_WALKS = 12
+LOG_LEAST = math.log(1e-10)  # of σ²: responses that units fit exactly would send it to zero, and the arithmetic astray
 
 
 @njit(**COMPILED)
@@ -94,7 +95,7 @@ def walk_scales(
             prior = log_half_cauchy(0.5 * noise_on * log_new - math.log(noise_scale)) - log_half_cauchy(
                 0.5 * noise_on * log_v - math.log(noise_scale)
             )
-            if math.log(1.0 - rng.random()) < proposed - value + prior:
+            if log_new > LOG_LEAST and math.log(1.0 - rng.random()) < proposed - value + prior:
                 log_v, noise, value = log_new, new, proposed
         if not tau_known:
             log_new = log_tau + width(rng)
