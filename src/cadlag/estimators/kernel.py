@@ -143,9 +143,8 @@ class StableKernelRegressor(ConditionedRegressor):
         )  # fmt: skip
 
     def _require_fit_memory(self, n: int) -> None:
-        workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
         require_memory(
-            12.0 * n**2 * workers, f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
+            12.0 * n**2 * self._n_workers(), f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
             self.max_memory,
         )  # fmt: skip
 

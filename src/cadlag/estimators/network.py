@@ -156,8 +156,7 @@ class StableNetworkRegressor(ConditionedRegressor):
         return KERNELS[self.sampler]
 
     def _require_fit_memory(self, n: int) -> None:
-        workers = max(1, min(self.n_jobs or 1, self.n_chains) if (self.n_jobs or 1) > 0 else self.n_chains)
-        rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * workers
+        rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
         draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
         require_memory(
             rows + 2.0 * draws, f"A network of {self.n_units} units on {n} rows",
@@ -201,7 +200,7 @@ class StableNetworkRegressor(ConditionedRegressor):
             raise ValueError('a network of ReLU units is continuous: fit with activation "auto" or "sign"')
         positions = self.posterior_.atoms(n_atoms)
         spread = float(self.response_scaling_.scale)
-        noise = np.sqrt([self.model_.condition(p).noise_variance for p in positions])
+        noise = np.sqrt([self.model_.new_noise(self.model_.read(p)) for p in positions])
         least = float(np.median(noise)) if min_size is None else float(min_size) / spread
         if not least > 0.0:
             raise ValueError(f"min_size must be positive, got {min_size!r}")

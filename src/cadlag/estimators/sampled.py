@@ -62,6 +62,11 @@ class SampledRegressor(AtomRegressor):
         """Names of the entries of each parameter that is a vector."""
         raise NotImplementedError
 
+    def _n_workers(self) -> int:
+        """How many chains run at once."""
+        jobs = self.n_jobs or 1
+        return max(1, min(jobs, self.n_chains) if jobs > 0 else self.n_chains)
+
     def _kernel(self) -> Any:
         """The sampler's name, or a maker of kernels."""
         return self.sampler

@@ -16,6 +16,27 @@ HALF_PI = 0.5 * math.pi
 
 
 @njit(**COMPILED)
+def circle_through(direction: Array, guess: Array) -> tuple[Array, Array, bool]:
+    """Unit vectors e, of the direction less its part along the guess, and f, of the guess; and whether both exist."""
+    size = math.sqrt(np.sum(guess * guess))
+    if not (size > 0.0 and size < math.inf):
+        return direction, guess, False
+    f = guess / size
+    e = direction - np.sum(direction * f) * f
+    length = math.sqrt(np.sum(e * e))
+    return (e / length, f, True) if length > 0.0 else (direction, guess, False)
+
+
+@njit(**COMPILED)
+def at_angle(rng: np.random.Generator, theta: float, e: Array, f: Array) -> Array:
+    """w(θ) with a length drawn afresh, which a sign unit does not feel."""
+    direction = math.cos(theta) * e + math.sin(theta) * f
+    length = math.sqrt(np.sum(direction * direction))
+    scaled: Array = direction * (math.sqrt(rng.chisquare(len(e))) / length)
+    return scaled
+
+
+@njit(**COMPILED)
 def switch_angles(X: Array, omega: Array, e: Array, f: Array, angles: Array, signs: Array) -> None:
     """Where each row changes sides, and the candidate's entry at θ = -π/2."""
     n, q = X.shape

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cadlag.gaussian import log_marginal_of_sums, precision_of_sums
+from cadlag.low_rank import log_marginal_of_sums, precision_of_sums
 
 Array = NDArray[np.float64]
 

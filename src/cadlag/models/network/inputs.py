@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from cadlag.gaussian import log_marginal_of_sums
+from cadlag.low_rank import log_marginal_of_sums
 from cadlag.models.network.atom import Units
 from cadlag.models.network.model import StableNetwork
 from cadlag.samplers.contract import Array

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.models.network.circle import draw_angle_in, pick, switch_angles, walk, weigh_arcs
+from cadlag.models.network.circle import at_angle, circle_through, draw_angle_in, pick, switch_angles, walk, weigh_arcs
 from cadlag.models.network.columns import COMPILED, SIGN, Array, from_log, gain, overlaps, put_in, take_out, unexplained
 from cadlag.stable import _density_kernel
 
@@ -93,16 +93,9 @@ def renew_with_others(
     others = choose_others(rng, j, kinds)
     if len(others) == 0:
         return False
-    f = rows_set_apart(rng, others, X, Phi)
-    size = math.sqrt(np.sum(f * f))
-    if not (size > 0.0 and size < math.inf):
+    e, f, found = circle_through(W[j], rows_set_apart(rng, others, X, Phi))
+    if not found:
         return False
-    f = f / size
-    e = W[j] - np.sum(W[j] * f) * f
-    length = math.sqrt(np.sum(e * e))
-    if length == 0.0:
-        return False
-    e = e / length
     for k in others:
         take_out(k, P, C, residual, y)
     P0, C0, residual0 = P.copy(), C.copy(), residual.copy()
@@ -130,8 +123,7 @@ def renew_with_others(
         for_scale[k] = log_prior[k] + gain(variances[k], precision[v, arc], pull[v, arc])
     log_s[j] = candidates[pick(rng, for_scale, for_scale.max())]
     theta = draw_angle_in(rng, arc, angles, order, q - 2)
-    direction = math.cos(theta) * e + math.sin(theta) * f
-    W[j] = direction * (math.sqrt(rng.chisquare(q)) / math.sqrt(np.sum(direction * direction)))
+    W[j] = at_angle(rng, theta, e, f)
     P[:], C[:], residual[:] = P0, C0, residual0
     log_s[others] = log_s[others] + (first + v) * spacing
     put_back(others, from_log(log_scale + log_s[others]), noise, Phi, P, C, residual, gram, work[5, :n])

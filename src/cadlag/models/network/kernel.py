@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.gaussian import log_marginal_of_sums, solve_upper
+from cadlag.low_rank import log_marginal_of_sums, solve_upper
 from cadlag.models.network.atom import Units
 from cadlag.models.network.columns import explain
 from cadlag.models.network.inputs import move_input_scales

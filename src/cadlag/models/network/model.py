@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from cadlag.gaussian import log_marginal_of_sums, sums_of_columns
+from cadlag.low_rank import log_marginal_of_sums, sums_of_columns
 from cadlag.models.network.atom import NetworkAtom, Units
 from cadlag.models.network.columns import RELU, SIGN, from_log
 from cadlag.models.network.lattice import fill_columns
@@ -229,9 +229,12 @@ class StableNetwork:
         """The Gaussian law of the function that one draw stands for, given the data."""
         units = self.read(position)
         _, factor, half = self._marginal(units, 0.0)
+        return NetworkAtom(self, units, np.sqrt(self.variances(units)), factor, half, self.new_noise(units))
+
+    def new_noise(self, units: Units) -> float:
+        """Variance of the noise on a new observation."""
         known = self.noise_variance
-        noise = float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
-        return NetworkAtom(self, units, np.sqrt(self.variances(units)), factor, half, noise)
+        return float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
 
     def leave_one_out(self, position: Array) -> Array:
         """log p(y_k | y_-k, units) of each row."""

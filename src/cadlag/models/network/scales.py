@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.gaussian import log_marginal_of_sums
+from cadlag.low_rank import log_marginal_of_sums
 from cadlag.models.network.columns import COMPILED, Array, from_log
 from cadlag.stable import _density_kernel
 

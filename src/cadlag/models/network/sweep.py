@@ -1,12 +1,11 @@
 """One sweep over all units: each is taken out, drawn anew given the others, and put back."""
 
-import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from cadlag.models.network.circle import choose_arc, switch_angles, walk
+from cadlag.models.network.circle import at_angle, choose_arc, circle_through, switch_angles, walk
 from cadlag.models.network.columns import COMPILED, SIGN, Array, fill_column, from_log, put_in, take_out
 from cadlag.models.network.directions import informed_direction
 from cadlag.models.network.joint import renew_with_others
@@ -41,14 +40,9 @@ def circle_directions(
     """e, f and the power m of cos θ in the prior along the circle."""
     q = X.shape[1]
     if rng.random() < informed:
-        f = informed_direction(rng, j, X, y, W, Phi, P, residual)
-        size = math.sqrt(np.sum(f * f))
-        if size > 0.0 and size < math.inf:
-            f = f / size
-            e = W[j] - np.sum(W[j] * f) * f
-            length = math.sqrt(np.sum(e * e))
-            if length > 0.0:
-                return e / length, f, q - 2
+        e, f, found = circle_through(W[j], informed_direction(rng, j, X, y, W, Phi, P, residual))
+        if found:
+            return e, f, q - 2
     return W[j].copy(), rng.standard_normal(q), 0
 
 
@@ -58,17 +52,14 @@ def renew_sign_unit(
     P: Array, residual: Array, noise: float, variances: Array, log_prior: Array, work: Array,
 ) -> int:  # fmt: skip
     """New direction of a sign unit; returns the index of its scale."""
-    n, q = X.shape
+    n = len(X)
     e, f, m = circle_directions(rng, j, informed, X, y, W, Phi, P, residual)
     angles, signs, precision, pull = work[0, :n], work[1, :n], work[2], work[3]
     switch_angles(X, omega, e, f, angles, signs)
     order = np.argsort(angles)
     walk(order, signs, Phi, P, residual, noise, precision, pull)
     theta, k = choose_arc(rng, angles, order, m, precision, pull, variances, log_prior)
-    direction = math.cos(theta) * e + math.sin(theta) * f
-    length = math.sqrt(np.sum(direction * direction))
-    radius = math.sqrt(rng.chisquare(q))
-    W[j] = direction * (radius / length)
+    W[j] = at_angle(rng, theta, e, f)
     return k
 
 
