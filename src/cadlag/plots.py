@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 INK, BAND, POINTS = "#1f4e79", "#9ec3e6", "#444444"
+_MOST_PLANES = 8
 
 
 def plot_fit(
@@ -85,7 +86,7 @@ def plot_trace(posterior: Any, name: str = "log_likelihood", ax: Any = None) -> 
 
 
 def plot_breaks(breaks: Any, ax: Any = None, names: Sequence[str] | None = None) -> Any:
-    """Where a network jumps: probability of a jump in each interval, or across each hyperplane.
+    """Where a network jumps: probability of a jump in each interval, or across the likeliest hyperplanes.
 
     Parameters
     ----------
@@ -111,11 +112,14 @@ def plot_breaks(breaks: Any, ax: Any = None, names: Sequence[str] | None = None)
         ax.margins(x=0.01)
         ax.legend(frameon=False, fontsize=9)
         return ax
-    labels = [_equation(breaks, k) for k in range(len(breaks["offset"]))] if names is None else list(names)
-    rows = np.arange(len(labels))[::-1]
-    ax.barh(rows, breaks["probability"], color=INK)
-    for row, size in zip(rows, breaks["size"]):
-        ax.annotate(f"{size:+.3g}", (0.01, row), xycoords=("axes fraction", "data"), va="center", color="white")
+    shown = min(len(breaks["offset"]), _MOST_PLANES)
+    labels = [_equation(breaks, k) for k in range(shown)] if names is None else list(names)[:shown]
+    rows, probability = np.arange(shown)[::-1], breaks["probability"][:shown]
+    ax.barh(rows, probability, color=INK)
+    for row, p, size in zip(rows, probability, breaks["size"]):
+        inside = p > 0.5
+        ax.annotate(f"{size:+.3g}", (p, row), xytext=(-4 if inside else 4, 0), textcoords="offset points", va="center",
+                    ha="right" if inside else "left", color="white" if inside else POINTS)  # fmt: skip
     ax.set(yticks=rows, yticklabels=labels, xlim=(0.0, 1.0), xlabel=f"P(jump > {breaks.min_size:.3g}); its median size")
     return ax
 
