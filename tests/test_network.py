@@ -9,9 +9,11 @@ import pytest
 from scipy.stats import kstest, multivariate_normal
 
 from cadlag.models.network.breaks import Planes, cluster_planes, jumps_between
+from cadlag.models.network.bulk import GivenUnits
 from cadlag.models.network.circle import cosine_integral, draw_angle, switch_angles, walk
-from cadlag.models.network.columns import RELU, SIGN, explain, gain, put_in, take_out
+from cadlag.models.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
 from cadlag.models.network.kernel import Sweeps, floor_at
+from cadlag.models.network.lattice import score
 from cadlag.models.network.model import StableNetwork
 
 RNG = np.random.default_rng(5)
@@ -24,11 +26,20 @@ def network(**options):
     return StableNetwork(X, Y, **{"n_units": 7, **options})
 
 
-def dense(model, units, extra=0.0):
+def function_covariance(model, units, rows, columns):
+    """Covariance of the function between two sets of inputs, given the units and the bulk's scales."""
+    left, right = model.columns(units, rows), model.columns(units, columns)
+    value = (left * model.variances(units)) @ right.T
+    if model.process is not None:
+        at, both = model.bulk_position(units), np.vstack([rows, columns])
+        *_, last = model.process.covariances(at, both)
+        value += math.exp(model.process.scales(at).log_output) * last[: len(rows), len(rows) :]
+    return value
+
+
+def dense(model, units):
     """Covariance of y given the units."""
-    Phi = model.columns(units) / model.omega[:, None]
-    noise = np.exp(units.log_v) if np.ndim(model.noise_variance) == 0 else model.noise_variance
-    return (Phi * model.variances(units)) @ Phi.T + np.diag(np.broadcast_to(noise, len(Phi)) + extra)
+    return function_covariance(model, units, X, X) + np.diag(model.row_noise(units, 0.0))
 
 
 def exact_log_density(model, units, level):
@@ -86,19 +97,19 @@ def test_both_kinds_have_the_same_mean_square():
     assert relu.mean() == pytest.approx(1.0, abs=5.0 * relu.std() / math.sqrt(len(relu)))
 
 
-@pytest.mark.parametrize("known", [None, np.linspace(0.1, 2.0, N)])
-@pytest.mark.parametrize("input_scales", [False, True])
-def test_atom_against_dense_conditioning(known, input_scales):
-    model = network(noise_variance=known, input_scales=input_scales)
+KNOWN = [None, 0.4, np.linspace(0.1, 2.0, N)]
+
+
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("options", [{}, {"input_scales": True}, {"bulk_depth": 1}, {"bulk_depth": 2, "bulk_order": 0}])
+def test_atom_against_dense_conditioning(known, options):
+    model = network(noise_variance=known, **options)
     position = model.sample_prior(np.random.default_rng(3))
     units = model.read(position)
     new = np.column_stack([np.ones(4), RNG.uniform(-2.0, 2.0, (4, 3))])
-    S = dense(model, units)
-    old_columns, new_columns = model.columns(units) / model.omega[:, None], model.columns(units, new)
-    variances = model.variances(units)
-    cross = (new_columns * variances) @ old_columns.T
+    S, cross = dense(model, units), function_covariance(model, units, new, X)
     mean = cross @ np.linalg.solve(S, Y)
-    covariance = (new_columns * variances) @ new_columns.T - cross @ np.linalg.solve(S, cross.T)
+    covariance = function_covariance(model, units, new, new) - cross @ np.linalg.solve(S, cross.T)
     atom = model.condition(position)
     np.testing.assert_allclose(atom.mean(new), mean, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(atom.joint(new)[1], covariance, rtol=1e-6, atol=1e-8)
@@ -108,9 +119,10 @@ def test_atom_against_dense_conditioning(known, input_scales):
     assert model.log_likelihood_at(position, 0.0) == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("known", [None, np.linspace(0.1, 2.0, N)])
-def test_leave_one_out_against_leaving_one_out(known):
-    model = network(noise_variance=known)
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("depth", [0, 1])
+def test_leave_one_out_against_leaving_one_out(known, depth):
+    model = network(noise_variance=known, bulk_depth=depth)
     position = model.sample_prior(np.random.default_rng(4))
     S = dense(model, model.read(position))
     found = model.leave_one_out(position)
@@ -120,6 +132,25 @@ def test_leave_one_out_against_leaving_one_out(known):
         variance = S[i, i] - gain_row @ S[rest, i]
         expected = -0.5 * (math.log(2.0 * math.pi * variance) + (Y[i] - gain_row @ Y[rest]) ** 2 / variance)
         assert found[i] == pytest.approx(expected, rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_gradient_of_the_bulk_given_the_units(known, floor):
+    model = network(noise_variance=known, bulk_depth=2)
+    units = model.read(model.sample_prior(np.random.default_rng(14)))
+    given = GivenUnits(model.process, model.columns(units), model.variances(units))
+    at = np.random.default_rng(15).standard_normal(given.dimension)
+    value, gradient = given.log_target_gradient(at, floor)
+    assert value == pytest.approx(given.log_target(at, floor), rel=1e-10)
+    log_bulk, rest = np.split(at, [model.n_bulk_scales])
+    moved = units._replace(log_bulk=log_bulk, log_v=float(rest[0]) if known is None else units.log_v)
+    of_model = model.log_likelihood_at(model.write(moved), floor) + given.log_prior(at)
+    assert value == pytest.approx(of_model, rel=1e-10)
+    for k in range(given.dimension):
+        step = 1e-5 * np.eye(given.dimension)[k]
+        difference = (given.log_target(at + step, floor) - given.log_target(at - step, floor)) / 2e-5
+        assert gradient[k] == pytest.approx(difference, rel=1e-6, abs=1e-6)
 
 
 def test_weights_are_drawn_from_their_law():
@@ -135,64 +166,77 @@ def test_weights_are_drawn_from_their_law():
 # Low-rank updates ----------------------------------------------------------------------------------------------------
 
 
-def pieces(model, units, noise):
-    Phi = model.columns(units)
-    gram, products = model.sums(Phi)
-    P, C, residual = explain(Phi, model.response, gram, products, model.square, model.variances(units), noise)
-    return Phi, gram, C, P, residual
+def pieces(model, units):
+    """Rows, fit and noise of the units as they stand."""
+    ground = model.ground(units, 0.0)
+    sums = ground.sums(model.weighted(units, ground))
+    own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
+    return Rows(model.scaled(units), ground.response, ground.omega, ground.inverse), Fit(*sums, *own), ground.noise
 
 
-def test_a_column_taken_out_and_put_in_again():
-    model = network()
+GROUNDS = [{}, {"noise_variance": np.linspace(0.5, 2.0, N)}, {"bulk_depth": 1}]
+
+
+@pytest.mark.parametrize("options", GROUNDS)
+def test_a_column_taken_out_and_put_in_again(options):
+    model = network(**options)
     units = model.read(model.sample_prior(np.random.default_rng(8)))
-    noise = 0.3
-    Phi, gram, C, P, residual = pieces(model, units, noise)
-    before = C.copy(), P.copy(), residual.copy()
-    take_out(2, P, C, residual, model.response)
+    rows, fit, noise = pieces(model, units)
+    before = fit._replace(**{name: getattr(fit, name).copy() for name in fit._fields})
+    take_out(2, rows.y, fit)
     rest = np.delete(np.arange(7), 2)
-    without = np.linalg.inv(np.diag(noise / model.variances(units)[rest]) + gram[np.ix_(rest, rest)])
-    np.testing.assert_allclose(C[np.ix_(rest, rest)], without, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(residual, Y - Phi[:, rest] @ without @ Phi[:, rest].T @ Y, rtol=1e-8, atol=1e-10)
-    column = Phi[:, 2].copy()
-    put_in(2, column, model.variances(units)[2], noise, Phi, P, C, residual, gram, np.empty(N))
-    for one, other in zip((C, P, residual), before, strict=True):
+    without = np.linalg.inv(np.diag(noise / model.variances(units)[rest]) + before.gram[np.ix_(rest, rest)])
+    np.testing.assert_allclose(fit.C[np.ix_(rest, rest)], without, rtol=1e-8, atol=1e-12)
+    P = before.images[:, rest] @ without
+    pulled = rows.y if len(rows.inverse) == 0 else rows.inverse @ rows.y
+    np.testing.assert_allclose(fit.residual, pulled - P @ before.products[rest], rtol=1e-8, atol=1e-10)
+    column = model.columns(units)[:, 2] * rows.omega
+    fit.images[:, 2] = 0.0
+    put_in(2, column, model.variances(units)[2], noise, rows, fit)
+    for one, other in zip(fit, before, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
-def test_walk_scores_every_dichotomy():
-    model = network(activation="sign", noise_variance=np.linspace(0.5, 2.0, N))
+@pytest.mark.parametrize("options", GROUNDS)
+def test_walk_and_lattice_score_every_column(options):
+    model = network(activation="sign", **options)
     units = model.read(model.sample_prior(np.random.default_rng(9)))
-    noise, j = 1.0, 4
-    Phi, _, C, P, residual = pieces(model, units, noise)
-    take_out(j, P, C, residual, model.response)
+    rows, fit, noise = pieces(model, units)
+    take_out(4, rows.y, fit)
     e, f = RNG.standard_normal(4), RNG.standard_normal(4)
     angles, signs, precision, pull = np.empty(N), np.empty(N), np.empty(N + 1), np.empty(N + 1)
-    switch_angles(X, model.omega, e, f, angles, signs)
+    switch_angles(X, rows.omega, e, f, angles, signs)
     order = np.argsort(angles)
-    walk(order, signs, Phi, P, residual, noise, precision, pull)
+    walk(order, signs, rows.inverse, fit, noise, precision, pull)
     ends = np.concatenate([[-0.5 * np.pi], angles[order], [0.5 * np.pi]])
+    middles = 0.5 * (ends[1:] + ends[:-1])
+    directions = np.cos(middles)[:, None] * e + np.sin(middles)[:, None] * f
+    law = Law(0.0, noise, 0.5, model.relu_scale, model.density_table)
+    by_lattice = score(directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law)
+    V = np.eye(N) if len(rows.inverse) == 0 else rows.inverse
     for arc in range(N + 1):
-        theta = 0.5 * (ends[arc] + ends[arc + 1])
-        column = np.where(X @ (math.cos(theta) * e + math.sin(theta) * f) >= 0.0, 1.0, -1.0) * model.omega
-        overlap = Phi.T @ column
-        assert precision[arc] == pytest.approx((column @ column - overlap @ C @ overlap) / noise, rel=1e-8)
-        assert pull[arc] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
+        column = np.where(X @ directions[arc] >= 0.0, 1.0, -1.0) * rows.omega
+        overlap = fit.images.T @ column
+        expected = (column @ V @ column - overlap @ fit.C @ overlap) / noise
+        for found, t in ((precision[arc], pull[arc]), (by_lattice[0][arc], by_lattice[1][arc])):
+            assert found == pytest.approx(expected, rel=1e-8)
+            assert t == pytest.approx(column @ fit.residual / noise, rel=1e-7, abs=1e-9)
 
 
-def test_gain_is_a_difference_of_log_likelihoods():
-    model = network(activation="sign")
+@pytest.mark.parametrize("options", GROUNDS)
+def test_gain_is_a_difference_of_log_likelihoods(options):
+    model = network(activation="sign", **options)
     units = model.read(model.sample_prior(np.random.default_rng(10)))
-    noise = math.exp(units.log_v)
-    Phi, _, C, P, residual = pieces(model, units, noise)
-    take_out(0, P, C, residual, model.response)
-    column, overlap = Phi[:, 0], Phi.T @ Phi[:, 0]
-    score = gain(
-        model.variances(units)[0], (column @ column - overlap @ C @ overlap) / noise, column @ residual / noise
-    )
+    rows, fit, noise = pieces(model, units)
+    take_out(0, rows.y, fit)
+    column = model.columns(units)[:, 0] * rows.omega
+    overlap = fit.images.T @ column
+    S = (column @ fit.images[:, 0] - overlap @ fit.C @ overlap) / noise
+    found = gain(model.variances(units)[0], S, column @ fit.residual / noise)
     log_s = units.log_s.copy()
     log_s[0] = -1000.0
     off = model.log_likelihood_at(model.write(units._replace(log_s=log_s)), 0.0)
-    assert score == pytest.approx(model.log_likelihood_at(model.write(units), 0.0) - off, rel=1e-7, abs=1e-7)
+    assert found == pytest.approx(model.log_likelihood_at(model.write(units), 0.0) - off, rel=1e-7, abs=1e-7)
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 5, 8])
@@ -212,7 +256,7 @@ def test_angles_follow_the_power_of_the_cosine(m):
 def test_prior_is_recovered_without_data():
     model = StableNetwork(np.zeros((0, 3)), np.zeros(0), n_units=4, input_scales=True)
     kernel, rng = Sweeps(model, 0), np.random.default_rng(12)
-    state, draws = {"position": model.sample_prior(rng), "iteration": 0}, []
+    state, draws = kernel.start_from(model.sample_prior(rng)), []
     for i in range(12_000):
         state, _ = kernel.step(rng, state, 0.0)
         if i % 12 == 0:
@@ -244,10 +288,11 @@ def test_a_jump_is_found():
     assert np.abs(fitted - 2.0 * (x > 0.37)).max() < 0.5
 
 
-def test_log_likelihood_of_a_step_is_that_of_its_position():
-    model = network(input_scales=True)
+@pytest.mark.parametrize("options", [{"input_scales": True}, {"bulk_depth": 1}])
+def test_log_likelihood_of_a_step_is_that_of_its_position(options):
+    model = network(**options)
     kernel, rng = Sweeps(model, 0), np.random.default_rng(2)
-    state = {"position": model.sample_prior(rng), "iteration": 0}
+    state = kernel.start_from(model.sample_prior(rng))
     for _ in range(20):
         state, info = kernel.step(rng, state, 0.0)
         assert info["log_target"] == pytest.approx(model.log_target(state["position"], 0.0), rel=1e-8, abs=1e-7)

@@ -99,6 +99,37 @@ def factorise(matrix: Array) -> Array:
     return factor
 
 
+def inverse(matrix: Array) -> tuple[Array, float]:
+    """Full inverse and log determinant; the matrix is overwritten.
+
+    Parameters
+    ----------
+    matrix
+        C-ordered, lower triangle in use.
+
+    Returns
+    -------
+    tuple[Array, float]
+        A new symmetric matrix, log|matrix|.
+    """
+    if len(matrix) == 0:
+        return matrix.copy(), 0.0
+    factor = factorise(matrix)
+    log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
+    lapack.dpotri(factor, lower=0, overwrite_c=1)
+    return _mirrored(matrix), log_det
+
+
+@njit(cache=True, nogil=True)
+def _mirrored(lower: Array) -> Array:
+    out = np.empty_like(lower)
+    for k in range(len(lower)):
+        for h in range(k + 1):
+            out[k, h] = lower[k, h]
+            out[h, k] = lower[k, h]
+    return out
+
+
 def lower_factor(matrix: Array) -> Array:
     """Lower Cholesky factor of a small matrix, which is left as it is.
 
@@ -167,14 +198,17 @@ class MarginalGradient:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _differentiate(beta: Array, scaled: Array, weight: Array, inverse: Array) -> tuple[Array, Array]:
-    """P⁻¹ <- ββᵀ - P⁻¹ below the diagonal; derivatives by log process and log noise variance."""
+def differentiate(beta: Array, scaled: Array, share: Array, weight: Array, inverse: Array) -> tuple[Array, Array]:
+    """P⁻¹ <- ββᵀ - P⁻¹ below the diagonal; derivatives by log process and log noise variance.
+
+    `share` is the diagonal of `inverse` times P: ones, unless something has been added to P before it was inverted.
+    """
     n = len(beta)
     by_signal, by_noise = np.empty(n), np.empty(n)
     for k in range(n):
         row, b = inverse[k], beta[k]
         by_noise[k] = 0.5 * (1.0 - weight[k] * weight[k]) * (b * b - row[k])
-        by_signal[k] = 0.5 * (b * scaled[k] - 1.0) - by_noise[k]
+        by_signal[k] = 0.5 * (b * scaled[k] - share[k]) - by_noise[k]
         for h in range(k):
             row[h] = b * beta[h] - row[h]
     return by_signal, by_noise
@@ -200,7 +234,7 @@ def log_marginal_gradient(correlation: Array, data: Observed) -> MarginalGradien
     value = _value(factor, data.log_total, z)
     beta = blas.dtrsv(factor, z, lower=0)
     lapack.dpotri(factor, lower=0, overwrite_c=1)
-    by_signal, by_noise = _differentiate(beta, data.scaled, data.weight, correlation)
+    by_signal, by_noise = differentiate(beta, data.scaled, np.ones(len(beta)), data.weight, correlation)
     return MarginalGradient(value, correlation, by_signal, by_noise)
 
 
@@ -237,7 +271,7 @@ class Conditioner:
         tuple[Array, Array]
             Means and variances, (m,) each.
         """
-        mean, half = self._project(cross)
+        mean, half = self.project(cross)
         share = 1.0 - np.einsum("nm,nm->m", half, half)
         return mean * np.exp(0.5 * log_signal), np.exp(log_signal) * np.maximum(share, 0.0)
 
@@ -258,11 +292,23 @@ class Conditioner:
         tuple[Array, Array]
             Mean (m,) and covariance (m, m).
         """
-        mean, half = self._project(cross)
+        mean, half = self.project(cross)
         sd = np.exp(0.5 * log_signal)
         return mean * sd, (own - half.T @ half) * np.outer(sd, sd)
 
-    def _project(self, cross: Array) -> tuple[Array, Array]:
+    def project(self, cross: Array) -> tuple[Array, Array]:
+        """Mean of the process over its standard deviation, and U⁻ᵀ(w∘ρ), at new inputs.
+
+        Parameters
+        ----------
+        cross
+            As in :meth:`moments`; overwritten.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (m,) and (n, m).
+        """
         if len(self.beta) == 0:  # no data: LAPACK refuses empty matrices
             return np.zeros(len(cross)), np.zeros((0, len(cross)))
         cross *= self.weight

@@ -5,12 +5,14 @@ whether the code was compiled now or read from the cache.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
 
-from cadlag.gaussian import LOG_2PI
+from cadlag.gaussian import LOG_2PI, MarginalGradient, Observed, differentiate, factorise
 
 Array = NDArray[np.float64]
 
@@ -113,3 +115,88 @@ def precision_of_sums(factor: Array, variances: Array, noise: float) -> Array:
             out[j, k] = total / noise
             out[k, j] = out[j, k]
     return out
+
+
+# Columns added to a full covariance ----------------------------------------------------------------------------------
+
+
+class _Whitened(NamedTuple):
+    """H = U⁻ᵀD^-½Φ and z = U⁻ᵀỹ, with log N(y; 0, D^½PD^½ + ΦA²Φᵀ), L and c."""
+
+    columns: Array
+    factor: Array
+    H: Array
+    z: Array
+    value: float
+    small_factor: Array
+    half: Array
+
+
+def _whiten(correlation: Array, data: Observed, columns: Array, variances: Array) -> _Whitened:
+    factor = factorise(correlation)
+    scaled = np.asfortranarray(columns * np.exp(-0.5 * data.log_total)[:, None])
+    H = blas.dtrsm(1.0, factor, scaled, trans_a=1, lower=0)
+    z = blas.dtrsv(factor, data.scaled, lower=0, trans=1)
+    gram, products, square = H.T @ H, H.T @ z, float(z @ z)
+    value, small_factor, half = log_marginal_of_sums(gram, products, square, len(z), variances, 1.0)
+    value -= 0.5 * float(data.log_total.sum()) + float(np.log(np.diagonal(factor)).sum())
+    return _Whitened(scaled, factor, H, z, value, small_factor, half)
+
+
+def log_marginal_with_columns(correlation: Array, data: Observed, columns: Array, variances: Array) -> float:
+    """log N(y; 0, D^½PD^½ + ΦA²Φᵀ); `correlation`, P, is overwritten.
+
+    Parameters
+    ----------
+    correlation
+        P, lower triangle.
+    data
+        The observations, with D.
+    columns
+        Φ, (n, m).
+    variances
+        The diagonal of A².
+
+    Returns
+    -------
+    float
+        Log density.
+    """
+    return _whiten(correlation, data, columns, variances).value
+
+
+def log_marginal_gradient_with_columns(
+    correlation: Array, data: Observed, columns: Array, variances: Array
+) -> MarginalGradient:
+    """The same with its derivatives by P and by the parts of D; `correlation` is overwritten by the former.
+
+    With G = P⁻¹Φ̃ and Q = GA L⁻ᵀ the inverse of P + Φ̃A²Φ̃ᵀ is P⁻¹ - QQᵀ.
+
+    Parameters
+    ----------
+    correlation
+        P, lower triangle.
+    data
+        The observations, with D.
+    columns
+        Φ, (n, m).
+    variances
+        The diagonal of A².
+
+    Returns
+    -------
+    MarginalGradient
+        Value and derivatives.
+    """
+    white = _whiten(correlation, data, columns, variances)
+    spread = np.sqrt(variances)
+    half = blas.dtrsm(1.0, white.small_factor, np.diag(spread), lower=1)  # L⁻¹A
+    Q = blas.dtrsm(1.0, white.factor, white.H @ half.T, lower=0)
+    weights = spread * solve_upper(white.small_factor, white.half)
+    beta = blas.dtrsv(white.factor, white.z - white.H @ weights, lower=0)
+    share = 1.0 - np.einsum("nm,nm->n", Q, white.columns @ half.T)
+    lapack.dpotri(white.factor, lower=0, overwrite_c=1)
+    blas.dsyrk(-1.0, Q, beta=1.0, c=correlation.T, lower=0, overwrite_c=1)
+    unexplained = data.scaled - white.columns @ weights
+    by_signal, by_noise = differentiate(beta, unexplained, share, data.weight, correlation)
+    return MarginalGradient(white.value, correlation, by_signal, by_noise)

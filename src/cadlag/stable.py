@@ -143,7 +143,7 @@ def _interpolate(y: float, table: FloatArray) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy")
-def _density_kernel(
+def density_of_log(
     log_s: FloatArray, intercept: float, rate: float, table: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """c(y) - e^y at y = intercept - rate log s, and its derivative in log s."""
@@ -312,8 +312,8 @@ class PositiveStable:
         """
         x = np.asarray(log_s, dtype=np.float64)
         if x.ndim == 1 and x.flags.c_contiguous:
-            return _density_kernel(x, *self._density)
-        value, slope = _density_kernel(np.ascontiguousarray(x).ravel(), *self._density)
+            return density_of_log(x, *self.density_table)
+        value, slope = density_of_log(np.ascontiguousarray(x).ravel(), *self.density_table)
         return value.reshape(x.shape), slope.reshape(x.shape)
 
     def cdf(self, log_s: npt.ArrayLike) -> FloatArray:
@@ -373,7 +373,7 @@ class PositiveStable:
         return self._line[0] - 37.0 / (1.0 - self.index), 35.0 - math.log(self.index)
 
     @cached_property
-    def _density(self) -> tuple[float, float, FloatArray]:
+    def density_table(self) -> tuple[float, float, FloatArray]:
         """The line to y and the table of c(y) = log f + log s + z."""
         if self.index == 1.0:
             raise ValueError("alpha = 2 is a point mass, which has no density")

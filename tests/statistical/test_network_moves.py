@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from cadlag.models.network.columns import explain, take_out
+from cadlag.gaussian import sample_normal
+from cadlag.models.network.columns import SIGN, Fit, Law, Members, Rows, take_out
 from cadlag.models.network.inputs import move_input_scales
-from cadlag.models.network.joint import renew_with_others
 from cadlag.models.network.kernel import Sweeps
 from cadlag.models.network.model import StableNetwork
-from cadlag.models.network.sweep import polish_units, renew_column, scale_lattice
+from cadlag.models.network.sweep import polish_units, put_back, renew
 
 Array = NDArray[np.float64]
 LARGEST_Z = 4.75  # about sixty functions for each of a dozen cases: |z| < 4.75 fails by chance once in six hundred runs
@@ -30,8 +30,14 @@ def sample_data(rng: np.random.Generator, model: StableNetwork, position: Array)
     """Responses given the units."""
     units = model.read(position)
     weights = np.sqrt(model.variances(units)) * rng.standard_normal(model.n_units)
-    noise = math.sqrt(model.noise(units, 0.0)) * rng.standard_normal(len(model.X))
-    return (model.columns(units) @ weights + noise) / model.omega
+    noise = np.sqrt(model.row_noise(units, 0.0)) * rng.standard_normal(len(model.X))
+    y = model.columns(units) @ weights + noise
+    if model.process is not None:
+        at = model.bulk_position(units)
+        *_, last = model.process.covariances(at)
+        root = math.exp(0.5 * model.process.scales(at).log_output)
+        y += root * sample_normal(rng, np.zeros(len(y)), last, 1)[0]
+    return y
 
 
 def bounded(model: StableNetwork, position: Array) -> Array:
@@ -43,7 +49,7 @@ def bounded(model: StableNetwork, position: Array) -> Array:
     z = math.exp(0.5 * model.noise_power * units.log_v) / model.noise_scale
     u_rest = 2.0 / math.pi * np.arctan([math.exp(units.log_tau), z])
     white = -0.5 * len(model.y) * (1.0 + math.log(float(np.mean(model.y**2))))
-    u_inputs = model.law.cdf(units.log_inputs) if model.n_input_scales else np.zeros(0)
+    u_inputs = model.law.cdf(np.concatenate([units.log_inputs, units.log_bulk])) if model.stable else np.zeros(0)
     fit = math.tanh((model.log_likelihood_at(position, 0.0) - white) / 3.0)
     centred = np.concatenate([u, u_radius, u_scale, u_inputs, u_rest, units.kinds.astype(float)]) - 0.5
     largest = np.argmax(units.log_s)
@@ -73,7 +79,10 @@ def paired(model: StableNetwork, advance: Callable[..., Array], n_replications: 
 
 def sweeps(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
     """Everything, three times."""
-    kernel, state = Sweeps(model, 0), {"position": position, "iteration": 0}
+    kernel = Sweeps(model, 0)
+    state = kernel.start_from(position)
+    if "bulk" in state:
+        state["bulk"]["step_size"] = 0.4
     for _ in range(3):
         state, _ = kernel.step(rng, state, 0.0)
     return state["position"]
@@ -83,40 +92,45 @@ def one_move(name: str) -> Callable[..., Array]:
     """A single kind of move, everything else held."""
 
     def advance(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
-        units = model.read(position)
-        Phi = model.columns(units)
-        sums = model.sums(Phi)
+        units, kernel = model.read(position), Sweeps(model, 0)
+        ground = model.ground(units, 0.0)
+        sums = ground.sums(model.weighted(units, ground))
         if name == "inputs":
-            return model.write(move_input_scales(rng, model, units, Phi, sums, 0.0)[0])
+            return model.write(move_input_scales(rng, model, units, ground, sums)[0])
         if name == "scales":
-            return model.write(Sweeps(model, 0)._walk(rng, units, sums, 0.0))
-        noise, (gram, products) = model.noise(units, 0.0), sums
-        P, C, residual = explain(Phi, model.response, gram, products, model.square, model.variances(units), noise)
-        log_scale, work = 2.0 * units.log_tau + model.log_factor, np.empty((6, len(model.y) + 1))
-        unit_by_unit = (model.response, model.omega, units.W, units.log_s, units.kinds, log_scale, noise)
+            return model.write(kernel._walk(rng, units, sums, ground, 0.0))
+        if name == "bulk":
+            state = {**kernel.start_from(position)["bulk"], "step_size": 0.4}
+            return model.write(kernel._move_bulk(rng, units, state, 0.0)[0])
+        rows, members, fit, law = kernel.prepare(units, ground)
         if name == "polish":
-            polish_units(rng, 6, model.X, *unit_by_unit, model.relu_scale, Phi, P, C, residual, gram, products, work)
-            return model.write(units)
-        for j in np.flatnonzero(units.kinds == 0):
-            take_out(j, P, C, residual, model.response)
-            candidates, log_prior = scale_lattice(rng, units.log_s[j], model.law.index, model.density_table)
-            renew_with_others(
-                rng, j, model.X, model.omega, units.W, units.log_s, units.kinds, log_scale, noise, model.law.index,
-                model.density_table, candidates, log_prior, model.response, Phi, P, C, residual, gram, work,
-            )  # fmt: skip
-            variance = math.exp(log_scale + units.log_s[j])
-            renew_column(
-                j, model.X, model.response, model.omega, units.W, units.kinds, variance, noise, model.relu_scale, Phi,
-                P, C, residual, gram, products, work,
-            )  # fmt: skip
+            polish_units(rng, 6, rows, members, fit, law)
+        elif name in ("circle", "lattice"):
+            visit_alone(rng, name == "circle", rows, members, fit, law)
         return model.write(units)
 
     return advance
 
 
-@pytest.mark.parametrize("name", ["polish", "together", "scales", "inputs"])
+def visit_alone(rng: np.random.Generator, circle: bool, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
+    """Each unit by one of the two ways of drawing it, where that way is open to it."""
+    for j in range(len(members.W)):
+        if circle and members.kinds[j] != SIGN:
+            continue
+        take_out(j, rows.y, fit)
+        renew(rng, j, 0.5, rows, members, fit, law, not circle)
+        put_back(j, rows, members, fit, law)
+
+
+MOVES = {
+    "polish": {}, "circle": {"activation": "sign"}, "lattice": {}, "scales": {}, "inputs": {"input_scales": True},
+    "bulk": {"bulk_depth": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVES)
 def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
-    model = small_network("sign" if name == "together" else "auto", 1.2, input_scales=name == "inputs")
+    model = small_network(**{"activation": "auto", "alpha": 1.2, **MOVES[name]})
     z = paired(model, one_move(name), 2000, 15)
     assert np.abs(z).max() < LARGEST_Z
 
@@ -143,4 +157,10 @@ def test_input_scales(activation: str) -> None:
 def test_known_noise_of_each_row() -> None:
     model = small_network("auto", 1.0, noise_variance=np.linspace(0.05, 1.0, 8))
     z = paired(model, sweeps, 1500, 14)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+@pytest.mark.parametrize("known", [None, pytest.param(np.linspace(0.05, 1.0, 8), marks=pytest.mark.slow)])
+def test_units_and_bulk(known: Array | None) -> None:
+    z = paired(small_network("auto", 1.0, noise_variance=known, bulk_depth=1), sweeps, 1500, 16)
     assert np.abs(z).max() < LARGEST_Z

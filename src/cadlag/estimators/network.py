@@ -16,6 +16,7 @@ from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps}
+BULK_ROWS = 1000
 
 
 class StableNetworkRegressor(ConditionedRegressor):
@@ -33,6 +34,9 @@ class StableNetworkRegressor(ConditionedRegressor):
         Number of units.
     activation
         "sign" (steps), "relu" (hinges) or "auto", which samples the kind of each unit.
+    bulk
+        Whether a kernel process is added to the units, for the smooth part of the function, at a cost of n³ a draw;
+        "auto" adds it up to 1,000 rows.
     input_scales
         Whether the inputs have positive stable scales, shared by all units, that can switch an input off.
     amplitude
@@ -89,7 +93,7 @@ class StableNetworkRegressor(ConditionedRegressor):
 
     _method: ClassVar[str] = "network"
     _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "alpha", "n_units", "activation", "input_scales", "amplitude", "noise_prior_on", "sampler", "n_warmup",
+        "alpha", "n_units", "activation", "bulk", "input_scales", "amplitude", "noise_prior_on", "sampler", "n_warmup",
         "n_chains", "standardize",
     )  # fmt: skip
     fit_intercept = True
@@ -99,6 +103,7 @@ class StableNetworkRegressor(ConditionedRegressor):
         alpha: float = 1.0,
         n_units: int = 30,
         activation: str = "auto",
+        bulk: bool | str = "auto",
         input_scales: bool = False,
         amplitude: float | None = None,
         noise_variance: Any = None,
@@ -118,6 +123,7 @@ class StableNetworkRegressor(ConditionedRegressor):
         self.alpha = alpha
         self.n_units = n_units
         self.activation = activation
+        self.bulk = bulk
         self.input_scales = input_scales
         self.amplitude = amplitude
         self.noise_variance = noise_variance
@@ -139,6 +145,8 @@ class StableNetworkRegressor(ConditionedRegressor):
     def _check_settings(self) -> None:
         self._check_alpha()
         self._check_common_settings({"n_units": 1}, {"activation": tuple(ACTIVATIONS), "sampler": tuple(KERNELS)})
+        if not (isinstance(self.bulk, bool | np.bool_) or (isinstance(self.bulk, str) and self.bulk == "auto")):
+            raise ValueError(f'bulk must be True, False or "auto", got {self.bulk!r}')
         if not isinstance(self.input_scales, bool | np.bool_):
             raise ValueError(f"input_scales must be True or False, got {self.input_scales!r}")
         known = self.amplitude
@@ -149,14 +157,19 @@ class StableNetworkRegressor(ConditionedRegressor):
         return StableNetwork(
             self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
             None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
-            self._known_noise(len(y)), self.noise_prior_on,
+            self._known_noise(len(y)), self.noise_prior_on, bulk_depth=int(self._has_bulk(len(y))),
         )  # fmt: skip
+
+    def _has_bulk(self, n: int) -> bool:
+        return n <= BULK_ROWS if isinstance(self.bulk, str) else bool(self.bulk)
 
     def _kernel(self) -> Any:
         return KERNELS[self.sampler]
 
     def _require_fit_memory(self, n: int) -> None:
         rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
+        if self._has_bulk(n):
+            rows += 32.0 * n * n * self._n_workers()
         draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
         require_memory(
             rows + 2.0 * draws, f"A network of {self.n_units} units on {n} rows",

@@ -12,7 +12,8 @@ target is prior × likelihood^β; 1 is the posterior.
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -255,18 +256,42 @@ class KernelProcess(PowerLadder, HiddenLayers):
             self._buffers["correlation"] = np.zeros((len(self.y), len(self.y)))
         return self._buffers["correlation"]
 
-    def _observe(self, scales: Scales) -> tuple[kernels.Layers, gaussian.Observed, Array]:
+    def _observe(self, scales: Scales, floor: float = 0.0) -> tuple[kernels.Layers, gaussian.Observed, Array]:
         points = self.layers(scales)
-        data = gaussian.observe(self.y, points.log_variance + scales.log_output, scales.log_noise)
+        log_noise = np.logaddexp(scales.log_noise, 2.0 * math.log(floor)) if floor > 0.0 else scales.log_noise
+        data = gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
         return points, data, kernels.correlations(points, data.weight, self._buffer())
 
-    def log_likelihood(self, position: Array) -> float:
+    def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
+        """The observations in units of their standard deviations, and the lower triangle of their correlations.
+
+        Parameters
+        ----------
+        position
+            Where.
+        floor
+            Standard deviation of more noise.
+
+        Returns
+        -------
+        tuple[gaussian.Observed, Array]
+            Variances and correlations; the latter a buffer that the next call overwrites.
+        """
+        return self._observe(self.scales(position), floor)[1:]
+
+    def log_likelihood(
+        self, position: Array, floor: float = 0.0, marginal: Callable[..., float] = gaussian.log_marginal
+    ) -> float:
         """log p(y | scales, noise), -inf where the covariance cannot be factorised.
 
         Parameters
         ----------
         position
             Where.
+        floor
+            Standard deviation of more noise.
+        marginal
+            The log density of the observations, given their correlations.
 
         Returns
         -------
@@ -276,19 +301,25 @@ class KernelProcess(PowerLadder, HiddenLayers):
         if len(self.y) == 0:
             return 0.0
         try:
-            _, data, correlation = self._observe(self.scales(position))
-            value = gaussian.log_marginal(correlation, data)
+            data, correlation = self.observe(position, floor)
+            value = marginal(correlation, data)
         except gaussian.NotPositiveDefiniteError:
             return -math.inf
         return value if math.isfinite(value) else -math.inf
 
-    def log_likelihood_gradient(self, position: Array) -> tuple[float, Array]:
+    def log_likelihood_gradient(
+        self, position: Array, floor: float = 0.0, marginal: Callable[..., Any] = gaussian.log_marginal_gradient
+    ) -> tuple[float, Array]:
         """Log likelihood and its gradient (zero where it is -inf).
 
         Parameters
         ----------
         position
             Where.
+        floor
+            Standard deviation of more noise.
+        marginal
+            The log density of the observations with its gradient, given their correlations.
 
         Returns
         -------
@@ -299,13 +330,15 @@ class KernelProcess(PowerLadder, HiddenLayers):
         if len(self.y) == 0:
             return 0.0, np.zeros(self.dimension)
         try:
-            points, data, correlation = self._observe(self.scales(position))
-            marginal = gaussian.log_marginal_gradient(correlation, data)
+            points, data, correlation = self._observe(self.scales(position), floor)
+            found = marginal(correlation, data)
         except gaussian.NotPositiveDefiniteError:
             return failed
-        by_weight, by_inner = kernels.reverse(points, data.weight, marginal.pairs, marginal.log_signal)
-        gradient = self._collect(by_weight, by_inner, marginal)
-        return (marginal.value, gradient) if np.isfinite(marginal.value + gradient.sum()) else failed
+        by_weight, by_inner = kernels.reverse(points, data.weight, found.pairs, found.log_signal)
+        gradient = self._collect(by_weight, by_inner, found)
+        if floor > 0.0 and self.noise_variance is None:
+            gradient[-1] /= 1.0 + floor * floor * math.exp(-float(position[-1]))
+        return (found.value, gradient) if np.isfinite(found.value + gradient.sum()) else failed
 
     def _collect(self, by_weight: Array, by_inner: Array, marginal: gaussian.MarginalGradient) -> Array:
         gradient = np.zeros(self.dimension)
@@ -333,9 +366,28 @@ class KernelProcess(PowerLadder, HiddenLayers):
         Atom
             Conditions to a normal law at any new inputs.
         """
+        return self.condition_on(position, self.y)[0]
+
+    def condition_on(self, position: Array, y: Array) -> tuple[Atom, Array]:
+        """The same given other responses at the training inputs.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        y
+            Responses.
+
+        Returns
+        -------
+        tuple[Atom, Array]
+            The conditional process, and one over the standard deviation of each response.
+        """
         scales = self.scales(position)
         points, data, correlation = self._observe(scales)
-        return Atom(self, scales, points, gaussian.condition(correlation, data))
+        omega = np.exp(-0.5 * data.log_total)
+        given = gaussian.condition(correlation, replace(data, scaled=y * omega))
+        return Atom(self, scales, points, given), omega
 
     def leave_one_out(self, position: Array) -> Array:
         """log p(y_k | y_-k, scales) of each row.

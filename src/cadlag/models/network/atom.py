@@ -5,7 +5,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import blas, solve_triangular
+
+from cadlag import kernels
+from cadlag.models.atom import Atom
+from cadlag.models.kernel_process import KernelProcess
 
 Array = NDArray[np.float64]
 
@@ -17,6 +21,7 @@ class Units(NamedTuple):
     log_s: Array
     kinds: NDArray[np.int64]
     log_inputs: Array
+    log_bulk: Array
     log_tau: float
     log_v: float
 
@@ -29,8 +34,43 @@ class Maker(Protocol):
 
 
 @dataclass(frozen=True)
+class Bulk:
+    """The kernel process given the units and their mean weights.
+
+    Attributes
+    ----------
+    atom
+        The process conditioned on what the units leave of the responses.
+    whitened
+        U⁻ᵀD^-½Φ, (n, M).
+    """
+
+    atom: Atom
+    whitened: Array
+
+    @classmethod
+    def given(cls, process: KernelProcess, position: Array, Phi: Array, weights: Array) -> "Bulk":
+        """Condition a process on y - Φw."""
+        atom, omega = process.condition_on(position, process.y - Phi @ weights)
+        scaled = np.asfortranarray(Phi * omega[:, None])
+        if len(scaled) == 0:
+            return cls(atom, scaled)
+        return cls(atom, blas.dtrsm(1.0, atom.conditioner.factor, scaled, trans_a=1, lower=0))
+
+    def project(self, X: Array) -> tuple[Array, Array, kernels.Layers]:
+        """Mean of the process, U⁻ᵀ times its covariances with the data over its standard deviations, its layers."""
+        new = self.atom.model.layers(self.atom.scales, X)
+        mean, half = self.atom.conditioner.project(kernels.cross_correlations(new, self.atom.points))
+        return mean * np.exp(0.5 * (new.log_variance + self.atom.scales.log_output)), half, new
+
+
+@dataclass(frozen=True)
 class NetworkAtom:
     """One draw, conditioned on the data.
+
+    With a bulk, the weights w are drawn given the data first and the process given the weights: the law of the sum at
+    new inputs is that of the process given w̄, and more uncertain by w - w̄ times the columns less what the process takes
+    of them.
 
     Attributes
     ----------
@@ -46,6 +86,8 @@ class NetworkAtom:
         c.
     noise_variance
         Variance of the noise on a new observation (the mean of the rows' when they differ).
+    bulk
+        The kernel process, or None.
     """
 
     model: Maker
@@ -54,6 +96,7 @@ class NetworkAtom:
     factor: Array
     half: Array
     noise_variance: float
+    bulk: Bulk | None = None
 
     def weights(self) -> Array:
         """Mean output weights, A L⁻ᵀc."""
@@ -64,21 +107,35 @@ class NetworkAtom:
         noisy = self.half + rng.standard_normal(len(self.half))
         return self.spread * np.asarray(solve_triangular(self.factor, noisy, lower=True, trans="T"))
 
-    def _half_columns(self, X: Array) -> Array:
-        """L⁻¹Aφ(x*), (M, m)."""
-        columns = self.model.columns(self.units, X) * self.spread
-        return np.asarray(solve_triangular(self.factor, columns.T, lower=True))
+    def _half_columns(self, columns: Array) -> Array:
+        """L⁻¹A times columns at new inputs, (M, m)."""
+        return np.asarray(solve_triangular(self.factor, (columns * self.spread).T, lower=True))
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function at new inputs, a column of ones first."""
-        H = self._half_columns(X)
-        return H.T @ self.half, (H * H).sum(axis=0)
+        columns = self.model.columns(self.units, X)
+        if self.bulk is None:
+            H = self._half_columns(columns)
+            return H.T @ self.half, (H * H).sum(axis=0)
+        mean, half, new = self.bulk.project(X)
+        log_signal = new.log_variance + self.bulk.atom.scales.log_output
+        H = self._half_columns(columns - np.exp(0.5 * log_signal)[:, None] * (half.T @ self.bulk.whitened))
+        left = np.exp(log_signal) * np.maximum(1.0 - (half * half).sum(axis=0), 0.0)
+        return columns @ self.weights() + mean, left + (H * H).sum(axis=0)
 
     def mean(self, X: Array) -> Array:
         """Mean of the function alone."""
-        return self.model.columns(self.units, X) @ self.weights()
+        mean = self.model.columns(self.units, X) @ self.weights()
+        return mean if self.bulk is None else mean + self.bulk.atom.mean(X)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean and covariance of the function."""
-        H = self._half_columns(X)
-        return H.T @ self.half, H.T @ H
+        columns = self.model.columns(self.units, X)
+        if self.bulk is None:
+            H = self._half_columns(columns)
+            return H.T @ self.half, H.T @ H
+        mean, half, new = self.bulk.project(X)
+        sd = np.exp(0.5 * (new.log_variance + self.bulk.atom.scales.log_output))
+        H = self._half_columns(columns - sd[:, None] * (half.T @ self.bulk.whitened))
+        left = (kernels.cross_correlations(new, new) - half.T @ half) * np.outer(sd, sd)
+        return columns @ self.weights() + mean, left + H.T @ H

@@ -1,7 +1,7 @@
 """w(θ) = cos θ·e + sin θ·f: an exact Gibbs draw over every dichotomy that a sign unit makes on a great circle.
 
 Along θ in [-π/2, π/2) each row changes sides once, at θ_i = atan2(-x̃_i·e, x̃_i·f) mod π. Walking the sorted angles, the
-precision S and the pull t of the candidate column change by one row at a time, in O(M). An arc is drawn with
+precision S and the pull t of the candidate column change by one row at a time. An arc is drawn with
 probability proportional to its mass under the prior, cos^m θ dθ, times the likelihood summed over a lattice of scales.
 """
 
@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.models.network.columns import COMPILED, Array, gain
+from cadlag.models.network.columns import COMPILED, Array, Fit, gain
 
 HALF_PI = 0.5 * math.pi
 
@@ -55,22 +55,23 @@ def switch_angles(X: Array, omega: Array, e: Array, f: Array, angles: Array, sig
 
 @njit(**COMPILED)
 def walk(
-    order: np.ndarray, signs: Array, Phi: Array, P: Array, residual: Array, noise: float, precision: Array, pull: Array
+    order: np.ndarray, signs: Array, inverse: Array, fit: Fit, noise: float, precision: Array, pull: Array
 ) -> None:
-    """S and t of the candidate on each of the n + 1 arcs; `signs` ends at θ = π/2."""
+    """S and t of the candidate on each of the n + 1 arcs; `signs` ends at θ = π/2. In O(nM), or O(n² + nM) with V."""
+    images, P, residual = fit.images, fit.P, fit.residual
     n, m = P.shape
-    u = np.zeros(m)
-    t = 0.0
+    u, t, used, square = np.zeros(m), 0.0, 0.0, 0.0
     for i in range(n):
         t += signs[i] * residual[i]
         for k in range(m):
             u[k] += P[i, k] * signs[i]
-    used, square = 0.0, 0.0
+    white = len(inverse) == 0
+    image = signs if white else np.dot(inverse, signs)
     for i in range(n):
-        square += signs[i] * signs[i]
+        square += signs[i] * image[i]
         fitted = 0.0
         for k in range(m):
-            fitted += Phi[i, k] * u[k]
+            fitted += images[i, k] * u[k]
         used += signs[i] * fitted
     precision[0], pull[0] = max(square - used, 0.0) / noise, t / noise
     for step in range(n):
@@ -78,11 +79,15 @@ def walk(
         s = signs[i]
         leverage, along = 0.0, 0.0
         for k in range(m):
-            along += Phi[i, k] * u[k]
-            leverage += Phi[i, k] * P[i, k]
+            along += images[i, k] * u[k]
+            leverage += images[i, k] * P[i, k]
             u[k] -= 2.0 * s * P[i, k]
         used += 4.0 * s * (s * leverage - along)
         t -= 2.0 * s * residual[i]
+        if not white:
+            square += 4.0 * s * (s * inverse[i, i] - image[i])
+            for k in range(n):
+                image[k] -= 2.0 * s * inverse[i, k]
         signs[i] = -s
         precision[step + 1], pull[step + 1] = max(square - used, 0.0) / noise, t / noise
 

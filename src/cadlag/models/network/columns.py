@@ -1,12 +1,13 @@
-"""K = vA⁻² + ΦᵀΦ, C = K⁻¹, P = ΦC, e = y - PΦᵀy: what one column more or less changes, in O(nM).
+"""K = vA⁻² + ΦᵀVΦ, C = K⁻¹, P = VΦC, e = V(y - ΦCΦᵀVy): what one column more or less changes, in O(nM).
 
 Unit j contributes the column φ_j(x) = sgn(w_j·x̃), or κ max(w_j·x̃, 0) with κ such that both kinds have the same mean
-square under the prior; row i of everything is multiplied by its weight ω_i. A unit that has been taken out keeps its
-column in Φ, with zeros in C and P.
+square under the prior; row i of everything is multiplied by its weight ω_i. The units are added to Gaussian noise with
+covariance vV⁻¹: V = I where it is white, and is then left empty. A unit that has been taken out keeps its image Vφ,
+with zeros in C and P.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,6 +21,44 @@ SIGN, RELU = 0, 1
 COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
+class Rows(NamedTuple):
+    """The data: inputs as units see them, weighted responses, weights ω, and V or an empty matrix."""
+
+    X: Array
+    y: Array
+    omega: Array
+    inverse: Array
+
+
+class Members(NamedTuple):
+    """The units: (b_j, v_j) row by row, log s_j, kinds."""
+
+    W: Array
+    log_s: Array
+    kinds: NDArray[np.int64]
+
+
+class Fit(NamedTuple):
+    """What the units explain: VΦ, ΦᵀVΦ, ΦᵀVy, P, C and the residual e."""
+
+    images: Array
+    gram: Array
+    products: Array
+    P: Array
+    C: Array
+    residual: Array
+
+
+class Law(NamedTuple):
+    """Given to all units: log of a_j²/s_j, v, α/2, κ, the table of the density of log s."""
+
+    log_scale: float
+    noise: float
+    stability: float
+    relu_scale: float
+    table: tuple[float, float, Array]
+
+
 @njit(**COMPILED)
 def from_log(log_variance: Any) -> Any:
     """The variance, kept within 1e±100: beyond that no data tell variances apart."""
@@ -27,39 +66,44 @@ def from_log(log_variance: Any) -> Any:
 
 
 @njit(**COMPILED)
+def entry(row: Array, direction: Array, kind: int, relu_scale: float) -> float:
+    """One unit at one row, without the row's weight."""
+    z = 0.0
+    for k in range(len(row)):
+        z += row[k] * direction[k]
+    if kind == SIGN:
+        return 1.0 if z >= 0.0 else -1.0
+    return relu_scale * z if z > 0.0 else 0.0
+
+
+@njit(**COMPILED)
 def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale: float, out: Array) -> None:
     """One unit at every row."""
-    n, q = X.shape
-    for i in range(n):
-        z = 0.0
-        for k in range(q):
-            z += X[i, k] * direction[k]
-        if kind == SIGN:
-            out[i] = omega[i] if z >= 0.0 else -omega[i]
-        else:
-            out[i] = omega[i] * relu_scale * z if z > 0.0 else 0.0
+    for i in range(len(X)):
+        out[i] = omega[i] * entry(X[i], direction, kind, relu_scale)
 
 
 @njit(**COMPILED)
 def explain(
-    Phi: Array, y: Array, gram: Array, products: Array, square: float, variances: Array, noise: float
+    images: Array, gram: Array, products: Array, pulled: Array, square: float, variances: Array, noise: float
 ) -> tuple[Array, Array, Array]:
-    """P, C and the residual, afresh."""
-    (n, m), factor = Phi.shape, log_marginal_of_sums(gram, products, square, len(y), variances, noise)[1]
+    """P, C and the residual, afresh, from VΦ and Vy."""
+    (n, m), factor = images.shape, log_marginal_of_sums(gram, products, square, len(pulled), variances, noise)[1]
     C = precision_of_sums(factor, variances, noise)
-    P, residual = np.zeros((n, m)), y.copy()
+    P, residual = np.zeros((n, m)), pulled.copy()
     for i in range(n):
         for j in range(m):
             for k in range(m):
-                P[i, k] += Phi[i, j] * C[j, k]
+                P[i, k] += images[i, j] * C[j, k]
         for k in range(m):
             residual[i] -= P[i, k] * products[k]
     return P, C, residual
 
 
 @njit(**COMPILED)
-def take_out(j: int, P: Array, C: Array, residual: Array, y: Array) -> None:
+def take_out(j: int, y: Array, fit: Fit) -> None:
     """Remove unit j: C, P and the residual become those of the other units."""
+    P, C, residual = fit.P, fit.C, fit.residual
     n, m = P.shape
     pivot = C[j, j]
     if pivot <= 0.0:
@@ -86,66 +130,52 @@ def take_out(j: int, P: Array, C: Array, residual: Array, y: Array) -> None:
 
 
 @njit(**COMPILED)
-def overlaps(column: Array, Phi: Array, P: Array) -> tuple[Array, Array]:
-    """Pᵀφ and Φᵀφ."""
-    n, m = P.shape
-    projected, products = np.zeros(m), np.zeros(m)
-    for i in range(n):
-        c = column[i]
+def record(j: int, column: Array, rows: Rows, fit: Fit) -> tuple[Array, float]:
+    """Write the image of unit j and its sums; returns Pᵀφ and eᵀφ."""
+    images, m = fit.images, fit.P.shape[1]
+    image = np.dot(rows.inverse, column) if len(rows.inverse) > 0 else column
+    u, overlaps, product, along = np.zeros(m), np.zeros(m), 0.0, 0.0
+    for i in range(len(column)):
+        c, images[i, j] = column[i], image[i]
+        product += image[i] * rows.y[i]
+        along += c * fit.residual[i]
         for k in range(m):
-            projected[k] += P[i, k] * c
-            products[k] += Phi[i, k] * c
-    return projected, products
+            u[k] += fit.P[i, k] * c
+            overlaps[k] += images[i, k] * c
+    for k in range(m):
+        fit.gram[j, k] = overlaps[k]
+        fit.gram[k, j] = overlaps[k]
+    fit.products[j] = product
+    return u, along
 
 
 @njit(**COMPILED)
-def unexplained(column: Array, projected: Array, Phi: Array, out: Array) -> float:
-    """φ - ΦCΦᵀφ into `out`; returns its product with φ."""
-    n, m = Phi.shape
-    total = 0.0
-    for i in range(n):
-        fitted = 0.0
-        for k in range(m):
-            fitted += Phi[i, k] * projected[k]
-        out[i] = column[i] - fitted
-        total += column[i] * out[i]
-    return total
-
-
-@njit(**COMPILED)
-def put_in(
-    j: int, column: Array, variance: float, noise: float, Phi: Array, P: Array, C: Array, residual: Array,
-    gram: Array, work: Array,
-) -> None:  # fmt: skip
+def put_in(j: int, column: Array, variance: float, noise: float, rows: Rows, fit: Fit) -> None:
     """Add a column with prior variance a² as unit j, which must have been taken out."""
-    n, m = P.shape
-    Phi[:, j] = column
-    u, products = overlaps(column, Phi, P)
-    gram[j, :] = products
-    gram[:, j] = products
-    own = unexplained(column, u, Phi, work)
-    pivot = noise / variance + own if variance > 0.0 else math.inf
-    if not pivot < math.inf:
-        return
-    along = 0.0
+    images, P, C = fit.images, fit.P, fit.C
+    (n, m), own = P.shape, 0.0
+    u, along = record(j, column, rows, fit)
     for i in range(n):
-        along += column[i] * residual[i]
+        left = images[i, j]
+        for k in range(m):
+            left -= images[i, k] * u[k]
+        own += column[i] * left
+        P[i, j] = left
+    weight = 1.0 / (noise / variance + own) if variance > 0.0 else 0.0
     for i in range(n):
-        p = work[i] / pivot
-        residual[i] -= p * along
+        p = P[i, j] * weight
+        fit.residual[i] -= p * along
         for k in range(m):
             P[i, k] -= p * u[k]
         P[i, j] = p
+    u[j] = -1.0
     for k in range(m):
         for h in range(m):
-            C[k, h] += u[k] * u[h] / pivot
-        C[k, j] = -u[k] / pivot
-        C[j, k] = -u[k] / pivot
-    C[j, j] = 1.0 / pivot
+            C[k, h] += weight * u[k] * u[h]
 
 
 @njit(**COMPILED)
 def gain(variance: float, precision: float, pull: float) -> float:
-    """Log likelihood of a column with prior variance a², less that without: S = (φᵀφ - hᵀCh)/v, t = φᵀe/v."""
+    """Log likelihood of a column with prior variance a², less that without: S = (φᵀVφ - hᵀCh)/v, t = φᵀe/v."""
     spread = variance * precision
     return -0.5 * math.log1p(spread) + 0.5 * variance * pull * pull / (1.0 + spread)

@@ -8,23 +8,22 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.models.network.columns import COMPILED, Array
+from cadlag.models.network.columns import COMPILED, Array, Fit, Rows
 
 N_NEWTON = 4
 
 
 @njit(**COMPILED)
-def informed_direction(
-    rng: np.random.Generator, j: int, X: Array, y: Array, W: Array, Phi: Array, P: Array, residual: Array
-) -> Array:
+def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, fit: Fit) -> Array:
     """A direction; zero where nothing came of it."""
+    X, residual = rows.X, fit.residual
     (n, q), m = X.shape, len(W)
     f = np.zeros(q)
     which = rng.random()
     if which < 0.25:
         return least_squares(rng, X, residual)
     if which < 0.5:
-        return logistic(rng, X, without_some(rng, y, Phi, P, residual) if rng.random() < 0.5 else residual)
+        return logistic(rng, X, without_some(rng, rows.y, fit) if rng.random() < 0.5 else residual)
     if which < 0.65:
         f[int(rng.random() * q)] = 1.0
     elif which < 0.85 and m > 1:
@@ -120,15 +119,15 @@ def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
 
 
 @njit(**COMPILED)
-def without_some(rng: np.random.Generator, y: Array, Phi: Array, P: Array, residual: Array) -> Array:
+def without_some(rng: np.random.Generator, y: Array, fit: Fit) -> Array:
     """The residual with the mean contributions of a few other units added back."""
-    n, m = P.shape
-    out = residual.copy()
+    n, m = fit.P.shape
+    out = fit.residual.copy()
     for k in range(m):
         if rng.random() * m < 3.0:
             mean = 0.0
             for i in range(n):
-                mean += P[i, k] * y[i]
+                mean += fit.P[i, k] * y[i]
             for i in range(n):
-                out[i] += mean * Phi[i, k]
+                out[i] += mean * fit.images[i, k]
     return out

@@ -9,10 +9,9 @@ import math
 
 import numpy as np
 
-from cadlag.low_rank import log_marginal_of_sums
 from cadlag.models.network.atom import Units
+from cadlag.models.network.ground import Ground, Sums
 from cadlag.models.network.model import StableNetwork
-from cadlag.samplers.contract import Array
 
 N_HELD = 4
 N_FREE = 2
@@ -44,19 +43,18 @@ def hold_directions(rng: np.random.Generator, model: StableNetwork, units: Units
 
 
 def move_input_scales(
-    rng: np.random.Generator, model: StableNetwork, units: Units, Phi: Array, sums: tuple[Array, Array], floor: float
-) -> tuple[Units, Array, tuple[Array, Array]]:
-    """All of it; returns the units, Φ and the sums."""
+    rng: np.random.Generator, model: StableNetwork, units: Units, ground: Ground, sums: Sums
+) -> tuple[Units, Sums]:
+    """All of it; returns the units and what the likelihood needs of them."""
     units = hold_directions(rng, model, units)
-    variances, noise, n = model.variances(units), model.noise(units, floor), len(model.y)
-    value = log_marginal_of_sums(*sums, model.square, n, variances, noise)[0]
+    variances = model.variances(units)
+    value = ground.log_marginal(sums, variances)[0]
     for k in rng.integers(model.n_input_scales, size=N_FREE):
         now = float(units.log_inputs[k])
         proposal = _with_scale(units, k, now + _step(rng))
         before, after = model.law.log_density(np.array([now, proposal.log_inputs[k]]))
-        columns = model.columns(proposal)
-        proposed_sums = model.sums(columns)
-        proposed = log_marginal_of_sums(*proposed_sums, model.square, n, variances, noise)[0]
+        proposed_sums = ground.sums(model.weighted(proposal, ground))
+        proposed = ground.log_marginal(proposed_sums, variances)[0]
         if math.log(1.0 - rng.random()) < proposed - value + after - before:
-            units, Phi, sums, value = proposal, columns, proposed_sums, proposed
-    return units, Phi, sums
+            units, sums, value = proposal, proposed_sums, proposed
+    return units, sums

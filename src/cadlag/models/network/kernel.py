@@ -5,19 +5,23 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.low_rank import log_marginal_of_sums, solve_upper
+from cadlag.low_rank import solve_upper
 from cadlag.models.network.atom import Units
-from cadlag.models.network.columns import explain
+from cadlag.models.network.bulk import GivenUnits
+from cadlag.models.network.columns import Fit, Law, Members, Rows, explain
+from cadlag.models.network.ground import Ground, Sums
 from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
-from cadlag.models.network.scales import walk_scales
+from cadlag.models.network.scales import Priors, walk_scales
 from cadlag.models.network.sweep import polish_units, sweep_units
 from cadlag.samplers.contract import Apart, Array, Info, State
+from cadlag.samplers.nuts import Nuts
 
 FLOORS = (0.35, 0.1, 0.017)  # of y's standard deviation: at first, after the slow fall, after the fast one
 TIMES = (0.15, 0.8, 0.95)  # of warm-up, when each fall begins or ends; no floor after the last
 N_PROBES = 8
-POLISH = 3  # visits to a unit's direction alone, for each visit to all of it
+POLISH, POLISH_IN_WARMUP = 2, 6  # visits to a unit's direction alone, for each visit to all of it
+BULK_DEPTH = 3  # doublings of a trajectory of the bulk's scales
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -49,67 +53,128 @@ class Sweeps(Apart):
         self._probes = probe_rows(len(target.y))
 
     def init(self, rng: np.random.Generator) -> State:
-        """A prior draw with moderate amplitude and noise."""
-        units = self.target.read(self.target.sample_prior(rng))
+        """A prior draw with moderate scales and noise."""
+        model = self.target
+        units = model.read(model.sample_prior(rng))
         units = units._replace(
-            log_tau=units.log_tau if self.target.amplitude is not None else 0.0,
-            log_v=units.log_v if self.target.noise_variance is not None else math.log(0.1),
+            log_tau=units.log_tau if model.amplitude is not None else 0.0,
+            log_v=units.log_v if model.noise_variance is not None else math.log(0.1),
             log_inputs=np.zeros_like(units.log_inputs),
+            log_bulk=np.zeros_like(units.log_bulk),
         )
-        return {"position": self.target.write(units), "iteration": 0}
+        return self.start_from(model.write(units))
+
+    def start_from(self, position: Array) -> State:
+        """A state at a given position, with nothing learned yet.
+
+        Parameters
+        ----------
+        position
+            Where to start.
+
+        Returns
+        -------
+        State
+            A fresh state.
+        """
+        state: State = {"position": position, "iteration": 0}
+        if self.target.process is not None:
+            units = self.target.read(position)
+            state["bulk"] = self._bulk_kernel(units).start_from(self.target.bulk_position(units))
+        return state
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
-        """A sweep over the units, then the scales."""
+        """The bulk, a sweep over the units, then the scales."""
         model, iteration = self.target, state["iteration"]
-        floor = max(level, floor_at(iteration, self.n_warmup)) if iteration < self.n_warmup else level
-        units = model.read(state["position"])
-        Phi = model.columns(units)
-        sums = model.sums(Phi)
-        self._sweep(rng, units, Phi, sums, floor)
-        units = self._walk(rng, units, sums, floor)
+        warming = iteration < self.n_warmup
+        floor = max(level, floor_at(iteration, self.n_warmup)) if warming else level
+        units, moved, info = model.read(state["position"]), {}, {"n_gradients": 0.0, "n_failures": 0.0}
+        if model.process is not None:
+            units, moved["bulk"], info = self._move_bulk(rng, units, state["bulk"], floor)
+        ground = model.ground(units, floor)
+        visits = (POLISH_IN_WARMUP if warming else POLISH) * model.n_units
+        sums = self._sweep(rng, units, ground, visits)
+        units = self._walk(rng, units, sums, ground, floor)
+        if model.process is None:
+            ground = ground._replace(noise=model.noise(units, floor))
         if model.n_input_scales:
-            units, Phi, sums = move_input_scales(rng, model, units, Phi, sums, floor)
-        value, probes = self._look(units, Phi, sums, floor)
+            units, sums = move_input_scales(rng, model, units, ground, sums)
         position = model.write(units)
-        info = {"log_target": value + model.log_prior(position), "floor": floor,
-                "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
-        return {"position": position, "iteration": iteration + 1}, info
+        value, probes = self._look(units, ground, sums, floor)
+        info |= {"log_target": value + model.log_prior(position), "floor": floor,
+                 "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
+        return {"position": position, "iteration": iteration + 1, **moved}, info
 
-    def _sweep(
-        self, rng: np.random.Generator, units: Units, Phi: Array, sums: tuple[Array, Array], floor: float
-    ) -> None:
-        """Every unit once; units, Φ and the sums are changed in place."""
-        model = self.target
-        noise = model.noise(units, floor)
-        gram, products = sums
-        P, C, residual = explain(Phi, model.response, gram, products, model.square, model.variances(units), noise)
-        X, log_scale = model.scaled(units), 2.0 * units.log_tau + model.log_factor
-        own = (model.response, model.omega, units.W, units.log_s, units.kinds, log_scale, noise)
-        shared = (Phi, P, C, residual, gram, products, np.empty((6, len(model.y) + 1)))
-        sweep_units(
-            rng, X, *own, model.law.index, model.density_table, model.relu_scale, ACTIVATIONS[model.activation], *shared
-        )
-        polish_units(rng, POLISH * model.n_units, X, *own, model.relu_scale, *shared)
+    # The bulk --------------------------------------------------------------------------------------------------------
 
-    def _walk(self, rng: np.random.Generator, units: Units, sums: tuple[Array, Array], floor: float) -> Units:
-        """Moves of scales, amplitude and noise that need only the sums."""
+    def _bulk_kernel(self, units: Units) -> Nuts:
         model = self.target
-        log_tau, log_v, _ = walk_scales(
-            rng, units.log_s, units.log_tau, units.log_v, model.log_factor, model.floor_variance(floor),
-            model.amplitude is not None, model.noise_variance is not None, model.noise_power, model.noise_scale,
-            model.density_table, model.stable, *sums, model.square, len(model.y),
+        assert model.process is not None
+        given = GivenUnits(model.process, model.columns(units), model.variances(units))
+        return Nuts(given, self.n_warmup, max_depth=BULK_DEPTH)
+
+    def _move_bulk(
+        self, rng: np.random.Generator, units: Units, state: State, floor: float
+    ) -> tuple[Units, State, dict[str, float]]:
+        """A trajectory of the bulk's scales and the noise, given the units."""
+        at = self.target.bulk_position(units)
+        state, info = self._bulk_kernel(units).step(rng, {**state, "position": at}, floor)
+        log_bulk, rest = np.split(state["position"], [len(units.log_bulk)])
+        moved = units._replace(log_bulk=log_bulk, log_v=float(rest[0]) if len(rest) else units.log_v)
+        return moved, state, {name: info[name] for name in ("n_gradients", "n_failures", "accept")}
+
+    # Units and scales ------------------------------------------------------------------------------------------------
+
+    def prepare(self, units: Units, ground: Ground) -> tuple[Rows, Members, Fit, Law]:
+        """What the compiled moves work on.
+
+        Parameters
+        ----------
+        units
+            The units, which the moves change in place.
+        ground
+            What they are added to.
+
+        Returns
+        -------
+        tuple[Rows, Members, Fit, Law]
+            Data, units, what they explain, their common law.
+        """
+        model = self.target
+        sums = ground.sums(model.weighted(units, ground))
+        own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
+        rows = Rows(model.scaled(units), ground.response, ground.omega, ground.inverse)
+        log_scale = 2.0 * units.log_tau + model.log_factor
+        law = Law(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
+        return rows, Members(units.W, units.log_s, units.kinds), Fit(*sums, *own), law
+
+    def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> Sums:
+        """Every unit once, then visits to directions alone; the units are changed in place. Returns VΦ and the sums."""
+        rows, members, fit, law = self.prepare(units, ground)
+        order = rng.permutation(self.target.n_units)
+        sweep_units(rng, order, rows, members, fit, law, ACTIVATIONS[self.target.activation])
+        polish_units(rng, n_visits, rows, members, fit, law)
+        return Sums(fit.images, fit.gram, fit.products)
+
+    def _walk(self, rng: np.random.Generator, units: Units, sums: Sums, ground: Ground, floor: float) -> Units:
+        """Moves of scales, amplitude and noise that need only the sums; with a bulk the noise is not among them."""
+        model = self.target
+        alone = model.process is None
+        log_v, extra = (units.log_v, model.floor_variance(floor)) if alone else (0.0, 0.0)
+        priors = Priors(
+            model.log_factor, model.stable, model.density_table, model.amplitude is not None,
+            model.noise_variance is not None or not alone, model.noise_power, model.noise_scale,
         )  # fmt: skip
-        return units._replace(log_tau=log_tau, log_v=log_v)
-
-    def _look(
-        self, units: Units, Phi: Array, sums: tuple[Array, Array], floor: float
-    ) -> tuple[float, dict[str, float]]:
-        """The log likelihood, and the function's mean at a few rows."""
-        model = self.target
-        variances = model.variances(units)
-        value, factor, half = log_marginal_of_sums(
-            *sums, model.square, len(model.y), variances, model.noise(units, floor)
+        log_tau, log_v = walk_scales(
+            rng, units.log_s, units.log_tau, log_v, extra, priors, sums.gram, sums.products, ground.square, len(model.y)
         )
-        weights = np.sqrt(variances) * solve_upper(factor, half)
-        at = Phi[self._probes] @ weights / model.omega[self._probes]
-        return value + model.log_weight, {f"probe{k}": float(f) for k, f in enumerate(at)}
+        return units._replace(log_tau=log_tau, log_v=log_v if alone else units.log_v)
+
+    def _look(self, units: Units, ground: Ground, sums: Sums, floor: float) -> tuple[float, dict[str, float]]:
+        """The log likelihood, and the function's mean at a few rows: y less the mean of its noise."""
+        model, rows = self.target, self._probes
+        value, factor, half = ground.log_marginal(sums, model.variances(units))
+        weights = np.sqrt(model.variances(units)) * solve_upper(factor, half)
+        left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
+        at = model.y[rows] - model.row_noise(units, floor)[rows] * left
+        return value, {f"probe{k}": float(f) for k, f in enumerate(at)}

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.models.network.circle import pick
-from cadlag.models.network.columns import COMPILED, Array, fill_column, gain
+from cadlag.models.network.columns import COMPILED, Array, Fit, Law, Rows, entry, gain
 
 
 @njit(**COMPILED)
@@ -32,24 +32,33 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
 
 
 @njit(**COMPILED)
-def score(candidates: Array, Phi: Array, P: Array, residual: Array, noise: float) -> tuple[Array, Array]:
-    """S and t of each candidate column, (n, c)."""
-    (n, c), m = candidates.shape, P.shape[1]
+def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array]:
+    """S and t of each candidate, row by row."""
+    images, P, residual = fit.images, fit.P, fit.residual
+    (n, m), c = P.shape, len(directions)
     projected, overlap = np.zeros((m, c)), np.zeros((m, c))
-    precision, pull = np.zeros(c), np.zeros(c)
+    precision, pull, here = np.zeros(c), np.zeros(c), np.empty(c)
     for i in range(n):
+        for k in range(c):
+            here[k] = entry(rows.X[i], directions[k], kinds[k], law.relu_scale) * rows.omega[i]
+            precision[k] += here[k] * here[k]
+            pull[k] += here[k] * residual[i]
         for j in range(m):
             for k in range(c):
-                projected[j, k] += P[i, j] * candidates[i, k]
-                overlap[j, k] += Phi[i, j] * candidates[i, k]
-        for k in range(c):
-            precision[k] += candidates[i, k] * candidates[i, k]
-            pull[k] += candidates[i, k] * residual[i]
+                projected[j, k] += P[i, j] * here[k]
+                overlap[j, k] += images[i, j] * here[k]
+    if len(rows.inverse) > 0:
+        columns = fill_columns(rows.X, rows.omega, directions, kinds, law.relu_scale)
+        image = np.dot(rows.inverse, columns)
+        precision[:] = 0.0
+        for i in range(n):
+            for k in range(c):
+                precision[k] += columns[i, k] * image[i, k]
     for k in range(c):
         for j in range(m):
             precision[k] -= overlap[j, k] * projected[j, k]
-        precision[k] = max(precision[k], 0.0) / noise
-        pull[k] /= noise
+        precision[k] = max(precision[k], 0.0) / law.noise
+        pull[k] /= law.noise
     return precision, pull
 
 
@@ -70,9 +79,9 @@ def choose_candidate(
 @njit(**COMPILED)
 def fill_columns(X: Array, omega: Array, directions: Array, kinds: np.ndarray, relu_scale: float) -> Array:
     """Columns of several candidates, (n, c)."""
-    c = len(directions)
-    out, column = np.empty((len(X), c)), np.empty(len(X))
-    for k in range(c):
-        fill_column(X, omega, directions[k], kinds[k], relu_scale, column)
-        out[:, k] = column
+    n, c = len(X), len(directions)
+    out = np.empty((n, c))
+    for i in range(n):
+        for k in range(c):
+            out[i, k] = omega[i] * entry(X[i], directions[k], kinds[k], relu_scale)
     return out

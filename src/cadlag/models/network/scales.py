@@ -1,16 +1,29 @@
 """Moves on s, τ and σ² that need only ΦᵀΦ, Φᵀy and yᵀy: exchanges, random walks, shifts of τ against scales."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from cadlag.low_rank import log_marginal_of_sums
 from cadlag.models.network.columns import COMPILED, Array, from_log
-from cadlag.stable import _density_kernel
+from cadlag.stable import density_of_log
 
 N_WALKS = 12
 LOG_LEAST = math.log(1e-10)  # of σ²: responses that units fit exactly would send it to zero, and the arithmetic astray
+
+
+class Priors(NamedTuple):
+    """What is random, and how: log of a_j²/(τ²s_j), the table of the density of log s, half-Cauchy σ^power / scale."""
+
+    log_factor: float
+    stable: bool
+    table: tuple[float, float, Array]
+    tau_known: bool
+    noise_known: bool
+    noise_power: float
+    noise_scale: float
 
 
 @njit(**COMPILED)
@@ -47,11 +60,11 @@ def exchange_scales(
 
 @njit(**COMPILED)
 def shift_largest(
-    rng: np.random.Generator, log_s: Array, log_tau: float, log_factor: float, noise: float, law: tuple, gram: Array,
+    rng: np.random.Generator, log_s: Array, log_tau: float, noise: float, priors: Priors, gram: Array,
     products: Array, square: float, n: int, value: float,
 ) -> tuple[float, float]:  # fmt: skip
     """τ → τe^c with s → s e^(-2c) for the r largest, whose a_j stay; refused where they would not be the largest."""
-    m = len(log_s)
+    m, (intercept, rate, table) = len(log_s), priors.table
     r, step = min(int((m + 1.0) ** rng.random()), m), width(rng)
     order = np.argsort(-log_s)
     shifted = log_s.copy()
@@ -61,11 +74,11 @@ def shift_largest(
         return log_tau, value
     top = order[:r]
     prior = log_half_cauchy(log_tau + step) - log_half_cauchy(log_tau)
-    prior += np.sum(_density_kernel(shifted[top], law[0], law[1], law[2])[0])
-    prior -= np.sum(_density_kernel(log_s[top], law[0], law[1], law[2])[0])
+    prior += np.sum(density_of_log(shifted[top], intercept, rate, table)[0])
+    prior -= np.sum(density_of_log(log_s[top], intercept, rate, table)[0])
     proposed = value
     if r < m:
-        variances = from_log(2.0 * (log_tau + step) + log_factor + shifted)
+        variances = from_log(2.0 * (log_tau + step) + priors.log_factor + shifted)
         proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
     if math.log(1.0 - rng.random()) < proposed - value + prior:
         log_s[:] = shifted
@@ -74,38 +87,54 @@ def shift_largest(
 
 
 @njit(**COMPILED)
+def walk_noise(
+    rng: np.random.Generator, variances: Array, log_v: float, extra: float, priors: Priors, gram: Array,
+    products: Array, square: float, n: int, value: float,
+) -> tuple[float, float]:  # fmt: skip
+    """A step of log σ²; returns it and the log likelihood."""
+    log_new, power = log_v + width(rng), 0.5 * priors.noise_power
+    proposed = log_marginal_of_sums(gram, products, square, n, variances, from_log(log_new) + extra)[0]
+    shift = math.log(priors.noise_scale)
+    prior = log_half_cauchy(power * log_new - shift) - log_half_cauchy(power * log_v - shift)
+    accepted = log_new > LOG_LEAST and math.log(1.0 - rng.random()) < proposed - value + prior
+    return (log_new, proposed) if accepted else (log_v, value)
+
+
+@njit(**COMPILED)
+def walk_tau(
+    rng: np.random.Generator, log_s: Array, log_tau: float, noise: float, priors: Priors, gram: Array,
+    products: Array, square: float, n: int, value: float,
+) -> tuple[float, float]:  # fmt: skip
+    """A step of log τ; returns it and the log likelihood."""
+    log_new = log_tau + width(rng)
+    variances = from_log(2.0 * log_new + priors.log_factor + log_s)
+    proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
+    prior = log_half_cauchy(log_new) - log_half_cauchy(log_tau)
+    return (log_new, proposed) if math.log(1.0 - rng.random()) < proposed - value + prior else (log_tau, value)
+
+
+@njit(**COMPILED)
 def walk_scales(
-    rng: np.random.Generator, log_s: Array, log_tau: float, log_v: float, log_factor: float, extra: float,
-    tau_known: bool, noise_known: bool, noise_on: float, noise_scale: float, law: tuple, stable: bool, gram: Array,
+    rng: np.random.Generator, log_s: Array, log_tau: float, log_v: float, extra: float, priors: Priors, gram: Array,
     products: Array, square: float, n: int,
-) -> tuple[float, float, float]:  # fmt: skip
-    """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + extra: log τ, log σ², log likelihood."""
+) -> tuple[float, float]:  # fmt: skip
+    """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + extra; returns log τ, log σ²."""
     noise = from_log(log_v) + extra
-    value = log_marginal_of_sums(gram, products, square, n, from_log(2.0 * log_tau + log_factor + log_s), noise)[0]
-    if stable:
+    variances = from_log(2.0 * log_tau + priors.log_factor + log_s)
+    value = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
+    if priors.stable:
         value = exchange_scales(
-            rng, log_s, 2.0 * log_tau + log_factor, noise, gram, products, square, n, value
+            rng, log_s, 2.0 * log_tau + priors.log_factor, noise, gram, products, square, n, value
         )  # fmt: skip
     for _ in range(N_WALKS):
-        if not noise_known:
-            log_new = log_v + width(rng)
-            new = from_log(log_new) + extra
-            variances = from_log(2.0 * log_tau + log_factor + log_s)
-            proposed = log_marginal_of_sums(gram, products, square, n, variances, new)[0]
-            prior = log_half_cauchy(0.5 * noise_on * log_new - math.log(noise_scale)) - log_half_cauchy(
-                0.5 * noise_on * log_v - math.log(noise_scale)
-            )
-            if log_new > LOG_LEAST and math.log(1.0 - rng.random()) < proposed - value + prior:
-                log_v, noise, value = log_new, new, proposed
-        if not tau_known:
-            log_new = log_tau + width(rng)
-            variances = from_log(2.0 * log_new + log_factor + log_s)
-            proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
-            prior = log_half_cauchy(log_new) - log_half_cauchy(log_tau)
-            if math.log(1.0 - rng.random()) < proposed - value + prior:
-                log_tau, value = log_new, proposed
-            if stable:
+        if not priors.noise_known:
+            variances = from_log(2.0 * log_tau + priors.log_factor + log_s)
+            log_v, value = walk_noise(rng, variances, log_v, extra, priors, gram, products, square, n, value)
+            noise = from_log(log_v) + extra
+        if not priors.tau_known:
+            log_tau, value = walk_tau(rng, log_s, log_tau, noise, priors, gram, products, square, n, value)
+            if priors.stable:
                 log_tau, value = shift_largest(
-                    rng, log_s, log_tau, log_factor, noise, law, gram, products, square, n, value
+                    rng, log_s, log_tau, noise, priors, gram, products, square, n, value
                 )  # fmt: skip
-    return log_tau, log_v, value
+    return log_tau, log_v
