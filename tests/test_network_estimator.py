@@ -103,7 +103,8 @@ def test_relu_networks_have_no_breaks():
         ({"input_scales": "yes"}, "input_scales must be True or False"),
         ({"alpha": 2.5}, r"alpha must be a number in \(0, 2\]"),
         ({"alpha": "sample"}, "reserved for a later version"),
-        ({"sampler": "nuts"}, "sampler must be one of gibbs"),
+        ({"sampler": "nuts"}, "sampler must be one of gibbs, tempered"),
+        ({"bulk": "yes"}, 'bulk must be True, False or "auto"'),
     ],
 )
 def test_bad_settings_are_refused(setting, message):
@@ -121,7 +122,10 @@ def test_intervals_need_a_probability(line):
         line.break_points().interval(90)
 
 
-@pytest.mark.parametrize("setting", [{}, {"input_scales": True}, {"noise_variance": 9.0}, {"amplitude": 1.0}])
+@pytest.mark.parametrize(
+    "setting",
+    [{}, {"bulk": False, "input_scales": True}, {"noise_variance": 9.0}, {"amplitude": 1.0}, {"sampler": "tempered"}],
+)
 def test_saved_and_loaded(tmp_path, setting):
     model = regressor(n_draws=8, n_warmup=20, **setting).fit(PLANE, HEIGHT)
     model.save(tmp_path / "m.cadlag")
@@ -133,9 +137,10 @@ def test_saved_and_loaded(tmp_path, setting):
     np.testing.assert_array_equal(model.posterior_.positions, other.posterior_.positions)
 
 
-def test_draws_do_not_depend_on_workers_or_checkpoints(tmp_path):
-    one = regressor(n_draws=10, n_warmup=20).fit(PLANE, HEIGHT)
-    two = regressor(n_draws=10, n_warmup=20, n_jobs=2).fit(PLANE, HEIGHT, checkpoint=tmp_path / "run.d")
+@pytest.mark.parametrize("bulk", [False, True])
+def test_draws_do_not_depend_on_workers_or_checkpoints(tmp_path, bulk):
+    one = regressor(bulk=bulk, n_draws=10, n_warmup=20).fit(PLANE, HEIGHT)
+    two = regressor(bulk=bulk, n_draws=10, n_warmup=20, n_jobs=2).fit(PLANE, HEIGHT, checkpoint=tmp_path / "run.d")
     np.testing.assert_array_equal(one.posterior_.positions, two.posterior_.positions)
 
 
@@ -165,3 +170,22 @@ def test_breaks_are_drawn(model, request):
     ax = plot_breaks(request.getfixturevalue(model).break_points())
     assert len(ax.patches) > 0
     assert "P(jump" in ax.get_ylabel() + ax.get_xlabel()
+
+
+def test_too_few_units_are_said_to_be():
+    x = np.linspace(-1.0, 1.0, 200)[:, None]
+    steps = np.floor(4.5 * (x[:, 0] + 1.0)) * np.array([1.0, -1.0])[(np.arange(200) // 13) % 2]
+    y = steps + 0.01 * RNG.standard_normal(200)
+    with pytest.warns(UserWarning, match="of the 3 units are in use: the function may need more, fit with n_units=6"):
+        few = regressor(n_units=3, bulk=False).fit(x, y)
+    assert few.diagnostics_["units_in_use"] > 0.8 * 3
+
+
+def test_bulk_serves_what_is_smooth():
+    x = np.linspace(-1.0, 1.0, 60)[:, None]
+    truth = np.sin(5.0 * x[:, 0])
+    y = truth + 0.05 * RNG.standard_normal(60)
+    model = regressor(n_warmup=200).fit(x, y)
+    assert model.model_.bulk_depth == 1
+    assert model.posterior_["bulk_scales"].shape == (2, 60, 3)
+    assert np.sqrt(np.mean((model.predict(x, kind="function") - truth) ** 2)) < 0.05

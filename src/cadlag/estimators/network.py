@@ -10,13 +10,14 @@ from cadlag.estimators.base import as_generator
 from cadlag.estimators.breaks import BreakPlanes, BreakPoints
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.scaling import require_memory
-from cadlag.models.network.kernel import Sweeps, probe_rows
+from cadlag.models.network.kernel import ExchangedSweeps, Sweeps, probe_rows
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 
 Array = NDArray[np.float64]
 
-KERNELS = {"gibbs": Sweeps}
+KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
+MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
 
 
 class StableNetworkRegressor(ConditionedRegressor):
@@ -46,7 +47,8 @@ class StableNetworkRegressor(ConditionedRegressor):
     noise_prior_on
         Whether the half-Cauchy(1) prior is on the "variance" or the "sd" of the noise.
     sampler
-        "gibbs": sweeps over units, scales and noise.
+        "gibbs": sweeps over units, scales and noise; "tempered": the same on a ladder of noise floors whose replicas
+        are exchanged, eight times the work an iteration.
     n_draws
         Draws kept of each chain.
     n_warmup
@@ -73,7 +75,7 @@ class StableNetworkRegressor(ConditionedRegressor):
     posterior_ : Posterior
         Draws by name: noise variance in squared units of y, amplitude, the function at a few training rows.
     diagnostics_ : dict
-        Worst R-hat and effective sample sizes.
+        Worst R-hat and effective sample sizes; the median number of units that the data want.
     model_ : StableNetwork
         The model on standardised data.
     n_features_in_ : int
@@ -183,6 +185,16 @@ class StableNetworkRegressor(ConditionedRegressor):
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
         probes = [stats[f"probe{k}"] for k in range(len(probe_rows(len(self.model_.y))))]
         return {"function": self._in_units(np.stack(probes, axis=2))}
+
+    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
+        super()._set_posterior(positions, stats)
+        self.diagnostics_["units_in_use"] = float(np.median(stats["n_used"]))
+
+    def _remarks(self) -> list[str]:
+        used, m = self.diagnostics_["units_in_use"], int(self.n_units)
+        if used <= MOST_IN_USE * m:
+            return []
+        return [f"{used:.0f} of the {m} units are in use: the function may need more, fit with n_units={2 * m}"]
 
     # Where it jumps --------------------------------------------------------------------------------------------------
 

@@ -75,6 +75,10 @@ class SampledRegressor(AtomRegressor):
         """Quantities that the kernel reported with each draw, in natural units."""
         return {}
 
+    def _remarks(self) -> list[str]:
+        """What a user should know of a finished run besides its convergence."""
+        return []
+
     def _pointwise(self) -> Callable[[Array], Array]:
         """Maker of log p(y_k | y_-k, draw), picklable."""
         raise NotImplementedError
@@ -173,6 +177,8 @@ class SampledRegressor(AtomRegressor):
         complaint = self.posterior_.complaint()
         if complaint is not None:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
+        for remark in self._remarks():
+            warnings.warn(remark, UserWarning, stacklevel=3)
 
     def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
         draws = self.model_.named(positions)

@@ -17,12 +17,8 @@ State = dict[str, Any]
 Info = dict[str, float]
 
 
-class Target(Protocol):
-    """A log density on R^d with a prior to start from."""
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates."""
+class Levels(Protocol):
+    """A log density at every rung of a ladder: all that exchanges need."""
 
     @property
     def exact_level(self) -> float:
@@ -30,6 +26,14 @@ class Target(Protocol):
 
     def log_target(self, position: Array, level: float) -> float:
         """Log density, -inf where it cannot be evaluated."""
+
+
+class Target(Levels, Protocol):
+    """A log density on R^d with a prior to start from."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
 
     def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
         """Log density and its gradient."""

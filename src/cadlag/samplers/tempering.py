@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.samplers.contract import Apart, Info, Kernel, State, Target
+from cadlag.samplers.contract import Apart, Info, Kernel, Levels, State
 from cadlag.samplers.nuts import Nuts
 
 DEFAULT_LEVELS = tuple(float(level) for level in np.geomspace(1.0, 0.03, 7))
@@ -35,7 +35,7 @@ class Tempered(Apart):
     """
 
     def __init__(
-        self, target: Target, n_warmup: int, levels: Sequence[float] = DEFAULT_LEVELS, make: Callable[..., Any] = Nuts
+        self, target: Levels, n_warmup: int, levels: Sequence[float] = DEFAULT_LEVELS, make: Callable[..., Any] = Nuts
     ) -> None:
         if levels[0] != target.exact_level:
             raise ValueError(

@@ -14,7 +14,7 @@ from cadlag.models.network.model import StableNetwork
 
 Array = NDArray[np.float64]
 
-SIMILAR = 0.9  # hyperplanes that divide the rows alike but for a twentieth of them count as one
+SIMILAR = 0.8  # correlation of the sides of the rows beyond which two hyperplanes count as one
 MOST_CLUSTERS = 20
 
 
@@ -97,11 +97,13 @@ def cluster_planes(planes: Planes, X: Array, n_draws: int, least: float) -> list
     clusters: list[Cluster] = []
     weight = np.minimum(np.abs(planes.size[kept]), 10.0 * least).astype(np.float32)
     left = np.ones(len(kept), dtype=bool)
-    alike = np.abs(sides.T @ sides) / len(X) >= SIMILAR
+    centred = sides - sides.mean(axis=0)
+    centred /= np.linalg.norm(centred, axis=0)
+    alike = np.abs(centred.T @ centred) >= SIMILAR
     while left.any() and len(clusters) < MOST_CLUSTERS:
         leader = int(np.argmax(np.where(left, alike @ (weight * left), -1.0)))
         members = np.flatnonzero(alike[leader] & left)
-        turned = np.sign(sides[:, members].T @ sides[:, leader])
+        turned = np.sign(centred[:, members].T @ centred[:, leader])
         net = np.zeros(n_draws)
         np.add.at(net, planes.draw[kept[members]], turned * planes.size[kept[members]])
         up = 1.0 if np.median(net[net != 0.0]) >= 0.0 else -1.0

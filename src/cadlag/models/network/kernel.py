@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.low_rank import solve_upper
+from cadlag.low_rank import precision_of_sums, solve_upper
 from cadlag.models.network.atom import Units
 from cadlag.models.network.bulk import GivenUnits
 from cadlag.models.network.columns import Fit, Law, Members, Rows, explain
@@ -16,11 +16,13 @@ from cadlag.models.network.scales import Priors, walk_scales
 from cadlag.models.network.sweep import polish_units, sweep_units
 from cadlag.samplers.contract import Apart, Array, Info, State
 from cadlag.samplers.nuts import Nuts
+from cadlag.samplers.tempering import Tempered
 
-FLOORS = (0.35, 0.1, 0.017)  # of y's standard deviation: at first, after the slow fall, after the fast one
-TIMES = (0.15, 0.8, 0.95)  # of warm-up, when each fall begins or ends; no floor after the last
+FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
+TIMES = (0.15, 0.7, 0.95)  # of warm-up, when each fall begins or ends; no floor after the last
 N_PROBES = 8
 POLISH, POLISH_IN_WARMUP = 2, 6  # visits to a unit's direction alone, for each visit to all of it
+LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged
 BULK_DEPTH = 3  # doublings of a trajectory of the bulk's scales
 
 
@@ -35,6 +37,31 @@ def floor_at(iteration: int, n_warmup: int) -> float:
 def probe_rows(n: int) -> NDArray[np.int64]:
     """The training rows at which the function is watched."""
     return np.linspace(0, max(n - 1, 0), min(N_PROBES, n)).round().astype(np.int64)
+
+
+def gains_of_units(weights: Array, C: Array, variances: Array, noise: float) -> Array:
+    """Log likelihood less that without unit j, for each j, from its mean weight and its entry of C.
+
+    Parameters
+    ----------
+    weights
+        Mean output weights.
+    C
+        (vA⁻² + ΦᵀVΦ)⁻¹.
+    variances
+        a_j².
+    noise
+        v.
+
+    Returns
+    -------
+    Array
+        (M,); positive where the data want the unit.
+    """
+    own = noise * np.diagonal(C)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gains = 0.5 * (np.log(own / variances) + weights**2 / own)
+    return np.where(own > 0.0, gains, 0.0)
 
 
 class Sweeps(Apart):
@@ -171,10 +198,28 @@ class Sweeps(Apart):
         return units._replace(log_tau=log_tau, log_v=log_v if alone else units.log_v)
 
     def _look(self, units: Units, ground: Ground, sums: Sums, floor: float) -> tuple[float, dict[str, float]]:
-        """The log likelihood, and the function's mean at a few rows: y less the mean of its noise."""
+        """The log likelihood; the function's mean at a few rows: y less the mean of its noise; how many units help."""
         model, rows = self.target, self._probes
-        value, factor, half = ground.log_marginal(sums, model.variances(units))
-        weights = np.sqrt(model.variances(units)) * solve_upper(factor, half)
+        variances = model.variances(units)
+        value, factor, half = ground.log_marginal(sums, variances)
+        weights = np.sqrt(variances) * solve_upper(factor, half)
+        used = gains_of_units(weights, precision_of_sums(factor, variances, ground.noise), variances, ground.noise)
         left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
         at = model.y[rows] - model.row_noise(units, floor)[rows] * left
-        return value, {f"probe{k}": float(f) for k, f in enumerate(at)}
+        looked = {f"probe{k}": float(f) for k, f in enumerate(at)}
+        return value, {**looked, "n_used": float((used > 0.0).sum())}
+
+
+class ExchangedSweeps(Tempered):
+    """Replicas under different noise floors that exchange their positions.
+
+    Parameters
+    ----------
+    target
+        The network.
+    n_warmup
+        Iterations with a falling floor besides.
+    """
+
+    def __init__(self, target: StableNetwork, n_warmup: int) -> None:
+        super().__init__(target, n_warmup, LADDER, Sweeps)

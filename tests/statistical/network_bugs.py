@@ -1,0 +1,224 @@
+"""Errors planted in the network's moves, one a function; run as a program, since compiled code cannot be patched.
+
+    NUMBA_DISABLE_JIT=1 python -m statistical.network_bugs NAME
+
+prints the largest |z| of the joint-law check of the move that shows the error.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cadlag.models.network import circle, columns, inputs, lattice, scales, sweep
+from cadlag.models.network.kernel import Sweeps
+from statistical.network_checks import MOVES, one_move, paired, small_network, sweeps
+
+
+def lost_jacobian_of_the_input_scales() -> None:
+    """S_k and the v_jk moved against each other without (S_k / S_k')^(M/2)."""
+
+    def wrong(rng: Any, model: Any, units: Any) -> Any:
+        for k in [*range(model.n_input_scales)] * inputs.N_HELD:
+            step, now = inputs._step(rng), float(units.log_inputs[k])
+            before, after = model.law.log_density(np.array([now, now + step]))
+            squares = float((units.W[:, k + 1] ** 2).sum())
+            if math.log(1.0 - rng.random()) < after - before - 0.5 * squares * math.expm1(min(-step, 700.0)):
+                units = inputs._with_scale(units, k, now + step)
+                units.W[:, k + 1] *= math.exp(-0.5 * step)
+        return units
+
+    inputs.hold_directions = wrong
+
+
+def no_prior_along_the_circle() -> None:
+    """θ taken as uniform on a circle through a guess, where its density is cos^(p-2) θ."""
+    right = sweep.circle_directions
+
+    def wrong(*arguments: Any) -> Any:
+        e, f, _ = right(*arguments)
+        return e, f, 0
+
+    sweep.circle_directions = wrong
+
+
+def stale_sums() -> None:
+    """ΦᵀVΦ and ΦᵀVy not renewed with the column."""
+    right = columns.record
+
+    def wrong(j: int, column: Any, rows: Any, fit: Any) -> Any:
+        gram, products = fit.gram.copy(), fit.products.copy()
+        found = right(j, column, rows, fit)
+        fit.gram[:], fit.products[:] = gram, products
+        return found
+
+    columns.record = wrong
+
+
+def stale_residual() -> None:
+    """A unit taken out without giving back what it explained."""
+    right = columns.take_out
+
+    def wrong(j: int, y: Any, fit: Any) -> None:
+        residual = fit.residual.copy()
+        right(j, y, fit)
+        fit.residual[:] = residual
+
+    sweep.take_out = wrong
+
+
+def density_of_s_for_log_s() -> None:
+    """Candidates on the lattice of log scales weighed by the density of s."""
+    right = sweep.scale_lattice
+
+    def wrong(*arguments: Any) -> Any:
+        values, log_prior = right(*arguments)
+        return values, log_prior - values
+
+    sweep.scale_lattice = wrong
+
+
+def guess_that_knows_the_unit() -> None:
+    """The circle goes through a point that depends on where the unit is."""
+
+    def wrong(rng: Any, j: int, rows: Any, W: Any, fit: Any) -> Any:
+        return np.abs(W[j])
+
+    sweep.informed_direction = wrong
+
+
+def scales_drawn_where_visits_depend_on_them() -> None:
+    """Units visited in proportion to a_j have their scales drawn as well."""
+
+    def wrong(rng: Any, n_visits: int, rows: Any, members: Any, fit: Any, law: Any) -> None:
+        for _ in range(n_visits):
+            reach = np.exp(0.5 * (members.log_s - members.log_s.max()))
+            j = int(rng.choice(len(reach), p=reach / reach.sum()))
+            columns.take_out(j, rows.y, fit)
+            sweep.renew(rng, j, 0.2, rows, members, fit, law, False)
+            sweep.put_back(j, rows, members, fit, law)
+
+    sweep.polish_units = wrong
+
+
+def wrong_length() -> None:
+    """|w|² of a sign unit drawn with a degree of freedom too few."""
+    right = circle.at_angle
+
+    def wrong(rng: Any, theta: float, e: Any, f: Any) -> Any:
+        direction = right(rng, theta, e, f)
+        return direction * math.sqrt(rng.chisquare(len(e) - 1)) / np.linalg.norm(direction)
+
+    sweep.at_angle = wrong
+
+
+def missing_half() -> None:
+    """a²t²/(1 + a²S) without the ½."""
+
+    def wrong(variance: float, precision: float, pull: float) -> float:
+        spread = variance * precision
+        return -0.5 * math.log1p(spread) + variance * pull * pull / (1.0 + spread)
+
+    lattice.gain = wrong
+
+
+def lost_jacobian_of_the_amplitude() -> None:
+    """The density of τ where that of log τ belongs."""
+    right = scales.log_half_cauchy
+    scales.log_half_cauchy = lambda log_z: right(log_z) - log_z
+
+
+def largest_no_longer_largest() -> None:
+    """The r largest scales shifted against τ though others overtake them."""
+
+    def shift(rng: Any, log_s: Any, log_tau: float, noise: float, priors: Any, *rest: Any) -> Any:
+        gram, products, square, n, value = rest
+        r, step = min(int((len(log_s) + 1.0) ** rng.random()), len(log_s)), scales.width(rng)
+        top, shifted = np.argsort(-log_s)[:r], log_s.copy()
+        shifted[top] -= 2.0 * step
+        density = lambda x: float(np.sum(scales.density_of_log(x, *priors.table)[0]))  # noqa: E731
+        prior = scales.log_half_cauchy(log_tau + step) - scales.log_half_cauchy(log_tau)
+        prior += density(shifted[top]) - density(log_s[top])
+        variances = scales.from_log(2.0 * (log_tau + step) + priors.log_factor + shifted)
+        proposed = scales.log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
+        if math.log(1.0 - rng.random()) < proposed - value + prior:
+            log_s[:] = shifted
+            return log_tau + step, proposed
+        return log_tau, value
+
+    scales.shift_largest = shift
+
+
+def present_point_always_first() -> None:
+    """A lattice of angles that starts at the present one."""
+
+    def wrong(rng: Any, direction: Any, n_angles: int) -> Any:
+        other, spacing = rng.standard_normal(len(direction)), 0.5 / n_angles
+        angles = np.arange(n_angles) * spacing
+        return np.cos(angles)[:, None] * direction + np.sin(angles)[:, None] * other
+
+    sweep.ellipse = wrong
+
+
+def floor_that_stays() -> None:
+    """The noise floor of warm-up still there in the sampling."""
+    right = Sweeps._walk
+    Sweeps._walk = lambda self, rng, units, sums, ground, floor: right(self, rng, units, sums, ground, 0.3)
+
+
+def stale_bulk() -> None:
+    """Units drawn against the bulk and noise of before these moved."""
+    right = Sweeps._move_bulk
+
+    def wrong(self: Sweeps, rng: Any, units: Any, state: Any, floor: float) -> Any:
+        moved, *rest = right(self, rng, units, state, floor)
+        stale = self.target.ground(units, floor)
+        self.target.__dict__["ground"] = lambda *_: stale
+        return moved, *rest
+
+    Sweeps._move_bulk = wrong
+
+
+def step_size_that_adapts_for_ever() -> None:
+    """The trajectory of the bulk shorter where the noise is small."""
+    right = Sweeps._move_bulk
+
+    def wrong(self: Sweeps, rng: Any, units: Any, state: Any, floor: float) -> Any:
+        return right(self, rng, units, {**state, "step_size": 1.0 if units.log_v > 0.0 else 0.02}, floor)
+
+    Sweeps._move_bulk = wrong
+
+
+# The move that shows each; "sweeps" are all of them together, with the settings of small_network that follow.
+BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
+    lost_jacobian_of_the_input_scales: ("inputs", {}),
+    no_prior_along_the_circle: ("circle", {}),
+    stale_sums: ("sweeps", {}),
+    stale_residual: ("circle", {}),
+    density_of_s_for_log_s: ("lattice", {}),
+    guess_that_knows_the_unit: ("circle", {}),
+    scales_drawn_where_visits_depend_on_them: ("polish", {}),
+    wrong_length: ("circle", {}),
+    missing_half: ("lattice", {}),
+    lost_jacobian_of_the_amplitude: ("scales", {}),
+    largest_no_longer_largest: ("scales", {}),
+    present_point_always_first: ("lattice", {"activation": "relu"}),
+    floor_that_stays: ("scales", {}),
+    stale_bulk: ("sweeps", {"bulk_depth": 1}),
+    step_size_that_adapts_for_ever: ("bulk", {}),
+}
+
+
+def largest_z(move: str, options: dict[str, Any], n_replications: int = 2000) -> float:
+    """The check of a move."""
+    settings = {"activation": "auto", "alpha": 1.2, **MOVES.get(move, {}), **options}
+    advance = sweeps if move == "sweeps" else one_move(move)
+    return float(np.nanmax(np.abs(paired(small_network(**settings), advance, n_replications, 71))))
+
+
+if __name__ == "__main__":
+    plant = {bug.__name__: bug for bug in BUGS}[sys.argv[1]]
+    plant()
+    print(largest_z(*BUGS[plant]))
