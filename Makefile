@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow bench docs experiment table clean
+.PHONY: demo test check unit slow bench jumps docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
@@ -42,6 +42,12 @@ slow: $(READY)
 
 bench: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+JUMP_ROWS := experiments/jump_rows.jsonl
+
+# The treed Gaussian process needs R with tgp (Debian: r-base-core r-cran-tgp), and is left out without.
+jumps: $(BENCH)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jumps --rows $(JUMP_ROWS) --jobs 2
 
 docs: $(DOCS)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

@@ -5,16 +5,12 @@ joblib, threadpoolctl and arviz-stats that it loads, imported in one go; no draw
 process that fits must find every compiled loop in the cache that the first one wrote.
 """
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.report import Figure, Report, Settings, summarise
+from benchmarks.timing import fresh_process
 
 IMPORT_TARGET, ESTIMATOR_TARGET = 0.2, 1.3
 _TIMED = """
@@ -60,7 +56,7 @@ print(json.dumps([seconds, count("cache_hits"), count("cache_misses"), missed]))
 def run(settings: Settings) -> Report:
     """Measure."""
     report = Report("startup", header=["in a fresh process", "lower quartile s", "median s", "upper quartile s"])
-    loaded = _child(_LOADED.format(names=_DEPENDENCIES))
+    loaded = fresh_process(_LOADED.format(names=_DEPENDENCIES))
     imports = {**_IMPORTS, _ALONE: f"import {', '.join(loaded)}"}
     seconds, drawn = _time_imports(imports, settings.choose(7, 3))
     report.notes.append(f"the estimator loads {', '.join(loaded)}, and these are what it is compared with")
@@ -84,24 +80,13 @@ def _spread(values: np.ndarray, sense: str, target: float) -> tuple:
     return median, sense, target, quartiles
 
 
-def _child(code: str, **environment: str) -> list:
-    """The last line that a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False,
-        cwd=Path(__file__).resolve().parents[1],
-    )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(f"a child process failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def _time_imports(imports: dict[str, str], n_rounds: int) -> tuple[dict[str, np.ndarray], dict[str, bool]]:
     """Seconds of each import in turn, a first round not counted; and with which of them matplotlib came along."""
     seconds: dict[str, list[float]] = {name: [] for name in imports}
     drawn: dict[str, bool] = {}
     for _ in range(n_rounds + 1):
         for name, code in imports.items():
-            taken, drawn[name] = _child(_TIMED.format(code=code))
+            taken, drawn[name] = fresh_process(_TIMED.format(code=code))
             seconds[name].append(taken)
     return {name: np.array(values[1:]) for name, values in seconds.items()}, drawn
 
@@ -109,7 +94,7 @@ def _time_imports(imports: dict[str, str], n_rounds: int) -> tuple[dict[str, np.
 def _fit_twice(report: Report) -> None:
     """The same fit in two processes that share an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
-        first, second = (_child(_FIT, NUMBA_CACHE_DIR=cache) for _ in range(2))
+        first, second = (fresh_process(_FIT, NUMBA_CACHE_DIR=cache) for _ in range(2))
     for label, (seconds, _, _, _) in (("first fit, compiling", first), ("second fit, cached", second)):
         report.rows.append([label, seconds, seconds, seconds])
     note = f"{first[2]} in the first, {second[1]} found by the second"

@@ -1,8 +1,14 @@
-"""Two things timed in turn, so that whatever else the machine does hits both alike."""
+"""Two things timed in turn, so that whatever else the machine does hits both alike; and fresh processes."""
 
 import gc
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -68,3 +74,14 @@ def ordinary_position(model: KernelProcess, seed: int = 0) -> np.ndarray:
     position = 0.3 * np.random.default_rng(seed).standard_normal(model.dimension)
     position[-1] = -2.0
     return position
+
+
+def fresh_process(code: str, **environment: str) -> Any:
+    """The last line that a fresh interpreter prints, read as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+        cwd=Path(__file__).resolve().parents[1],
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"a child process failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
