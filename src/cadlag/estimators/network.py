@@ -103,7 +103,7 @@ class StableNetworkRegressor(ConditionedRegressor):
     def __init__(
         self,
         alpha: float = 1.0,
-        n_units: int = 30,
+        n_units: int = 20,
         activation: str = "auto",
         bulk: bool | str = "auto",
         input_scales: bool = False,

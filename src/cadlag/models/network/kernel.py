@@ -1,6 +1,7 @@
 """Sweeps over the units as a transition kernel; warm-up by a falling noise floor."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,13 @@ from cadlag.samplers.nuts import Nuts
 from cadlag.samplers.tempering import Tempered
 
 FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
-TIMES = (0.15, 0.7, 0.95)  # of warm-up, when each fall begins or ends; no floor after the last
+TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
 N_PROBES = 8
-POLISH, POLISH_IN_WARMUP = 2, 6  # visits to a unit's direction alone, for each visit to all of it
+POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged
 BULK_DEPTH = 3  # doublings of a trajectory of the bulk's scales
+NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
+BULK_EVERY = 3  # sweeps for each trajectory of the bulk, which is the dearer part
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -78,6 +81,8 @@ class Sweeps(Apart):
     def __init__(self, target: StableNetwork, n_warmup: int) -> None:
         self.target, self.n_warmup = target, n_warmup
         self._probes = probe_rows(len(target.y))
+        self._known: tuple[Any, Ground] | None = None
+        self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
 
     def init(self, rng: np.random.Generator) -> State:
         """A prior draw with moderate scales and noise."""
@@ -113,13 +118,19 @@ class Sweeps(Apart):
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """The bulk, a sweep over the units, then the scales."""
         model, iteration = self.target, state["iteration"]
-        warming = iteration < self.n_warmup
-        floor = max(level, floor_at(iteration, self.n_warmup)) if warming else level
-        units, moved, info = model.read(state["position"]), {}, {"n_gradients": 0.0, "n_failures": 0.0}
-        if model.process is not None:
-            units, moved["bulk"], info = self._move_bulk(rng, units, state["bulk"], floor)
-        ground = model.ground(units, floor)
-        visits = (POLISH_IN_WARMUP if warming else POLISH) * model.n_units
+        warming, bulk = iteration < self.n_warmup, model.process is not None
+        every = BULK_EVERY if bulk and not self._no_floor <= iteration < self.n_warmup else 1
+        floor = max(level, floor_at(iteration - iteration % every, self.n_warmup)) if warming else level
+        units, moved = model.read(state["position"]), {}
+        info = {"n_gradients": 0.0, "n_failures": 0.0, "accept": math.nan}
+        if bulk:
+            moved["bulk"] = state["bulk"]
+            if iteration == self._no_floor:
+                moved["bulk"] = self._learn_anew(units, state["bulk"])
+            if iteration % every == 0:
+                units, moved["bulk"], info = self._move_bulk(rng, units, moved["bulk"], floor, iteration)
+        ground = self._ground(units, floor)
+        visits = (POLISH_WITH_BULK if bulk else POLISH_IN_WARMUP if warming else POLISH) * model.n_units
         sums = self._sweep(rng, units, ground, visits)
         units = self._walk(rng, units, sums, ground, floor)
         if model.process is None:
@@ -132,20 +143,38 @@ class Sweeps(Apart):
                  "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
         return {"position": position, "iteration": iteration + 1, **moved}, info
 
+    def _ground(self, units: Units, floor: float) -> Ground:
+        """What the units are added to, remembered while bulk, noise and floor stay as they are."""
+        if self.target.process is None:
+            return self.target.ground(units, floor)
+        key = (self.target.bulk_position(units).tobytes(), floor)
+        if self._known is None or self._known[0] != key:
+            self._known = (key, self.target.ground(units, floor))
+        return self._known[1]
+
     # The bulk --------------------------------------------------------------------------------------------------------
 
-    def _bulk_kernel(self, units: Units) -> Nuts:
-        model = self.target
+    def _bulk_kernel(self, units: Units, iteration: int = 0) -> Nuts:
+        """NUTS, which adapts under the floor, and anew without it, when the noise is known so much better."""
+        model, start = self.target, self._no_floor
         assert model.process is not None
         given = GivenUnits(model.process, model.columns(units), model.variances(units))
-        return Nuts(given, self.n_warmup, max_depth=BULK_DEPTH)
+        n_moves = self.n_warmup - start if iteration >= start else -(-start // BULK_EVERY)
+        return Nuts(given, n_moves, max_depth=BULK_DEPTH)
+
+    def _learn_anew(self, units: Units, state: State) -> State:
+        """The metric of before, but for the noise."""
+        factor = state["factor"].copy()
+        if self.target.noise_variance is None:
+            factor[-1] *= NOISE_STEP / np.linalg.norm(factor[-1])
+        return self._bulk_kernel(units).start_from(self.target.bulk_position(units), factor)
 
     def _move_bulk(
-        self, rng: np.random.Generator, units: Units, state: State, floor: float
+        self, rng: np.random.Generator, units: Units, state: State, floor: float, iteration: int = 0
     ) -> tuple[Units, State, dict[str, float]]:
         """A trajectory of the bulk's scales and the noise, given the units."""
         at = self.target.bulk_position(units)
-        state, info = self._bulk_kernel(units).step(rng, {**state, "position": at}, floor)
+        state, info = self._bulk_kernel(units, iteration).step(rng, {**state, "position": at}, floor)
         log_bulk, rest = np.split(state["position"], [len(units.log_bulk)])
         moved = units._replace(log_bulk=log_bulk, log_v=float(rest[0]) if len(rest) else units.log_v)
         return moved, state, {name: info[name] for name in ("n_gradients", "n_failures", "accept")}
