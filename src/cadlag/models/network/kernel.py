@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.low_rank import log_marginal_of_sums, solve_upper
 from cadlag.models.network.atom import Units
@@ -12,11 +11,11 @@ from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.scales import walk_scales
 from cadlag.models.network.sweep import polish_units, sweep_units
+from cadlag.models.probes import as_info, probe_rows
 from cadlag.samplers.contract import Apart, Array, Info, State
 
 FLOORS = (0.35, 0.1, 0.017)  # of y's standard deviation: at first, after the slow fall, after the fast one
 TIMES = (0.15, 0.8, 0.95)  # of warm-up, when each fall begins or ends; no floor after the last
-N_PROBES = 8
 POLISH = 3  # visits to a unit's direction alone, for each visit to all of it
 
 
@@ -26,11 +25,6 @@ def floor_at(iteration: int, n_warmup: int) -> float:
     if t >= TIMES[-1]:
         return 0.0
     return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
-
-
-def probe_rows(n: int) -> NDArray[np.int64]:
-    """The training rows at which the function is watched."""
-    return np.linspace(0, max(n - 1, 0), min(N_PROBES, n)).round().astype(np.int64)
 
 
 class Sweeps(Apart):
@@ -112,4 +106,4 @@ class Sweeps(Apart):
         )
         weights = np.sqrt(variances) * solve_upper(factor, half)
         at = Phi[self._probes] @ weights / model.omega[self._probes]
-        return value + model.log_weight, {f"probe{k}": float(f) for k, f in enumerate(at)}
+        return value + model.log_weight, as_info(at)
