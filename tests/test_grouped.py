@@ -14,6 +14,9 @@ from cadlag.models.grouped import GroupedProcess
 from cadlag.models.kernel_process import KernelProcess
 from cadlag.models.probes import probe_rows
 from cadlag.samplers import SAMPLERS
+from cadlag.samplers.leaps import NutsWithLeaps
+from statistical.checks import joint_law, paired, prior_uniforms, sample_until, worst
+from statistical.kernels_under_test import leaps, nuts_with_leaps, small_grouped
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 assert_allclose = np.testing.assert_allclose
@@ -186,6 +189,40 @@ def test_failures_extremes_and_pickle():
     value = model.log_target(position, 1.0)
     assert len(pickle.dumps(model)) < 3000
     assert pickle.loads(pickle.dumps(model)).log_target(position, 1.0) == value
+
+
+# The samplers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 0, "n_groups": 3}, {"n_centred": 0}, {"n_groups": 1, "depth": 2}])
+def test_leaps_leave_the_joint_law_alone(options):
+    assert worst(joint_law(small_grouped(**options), leaps, 21)) < 4.0
+
+
+def test_trajectories_with_leaps_leave_the_joint_law_alone():
+    assert worst(paired(small_grouped(), nuts_with_leaps, 400, 22)) < 4.0
+
+
+def test_a_leap_that_is_not_reversible_is_caught(monkeypatch):
+    """The check can fail: centres that shrink instead of moving."""
+    right = GroupedProcess.leap
+
+    def wrong(self, rng, position):
+        proposal = right(self, rng, position)
+        proposal[self.n_scales : -1] *= 0.8
+        return proposal
+
+    monkeypatch.setattr(GroupedProcess, "leap", wrong)
+    assert 4.0 < worst(joint_law(small_grouped(), leaps, 21)) < math.inf
+
+
+@pytest.mark.parametrize("maker", [NutsWithLeaps, "nuts", "plain_nuts"])
+def test_no_data_gives_the_prior(maker):
+    empty = small_grouped(n=0)
+    draws, _, size = sample_until(empty, maker, 200, 300, 2, 23, 250.0)
+    uniforms = prior_uniforms(empty, draws).reshape(-1, empty.dimension)
+    for moment, mean, variance in ((uniforms, 0.5, 1 / 12), ((uniforms - 0.5) ** 2, 1 / 12, 1 / 180)):
+        assert np.abs((moment.mean(axis=0) - mean) / math.sqrt(variance / size)).max() < 4.0
 
 
 # The regressor -------------------------------------------------------------------------------------------------------
