@@ -96,11 +96,8 @@ def independence(rng: np.random.Generator, model: KernelProcess, position: Array
 
 
 def leaps(rng: np.random.Generator, model: GroupedProcess, position: Array, memory: Any) -> tuple[Array, Any]:
-    """Leaps that the model proposes, then the noise from its prior, which leaps leave alone and checks want moved."""
-    position, _ = NutsWithLeaps(model, 0)._leap(rng, position, 1.0)
-    proposal = np.append(position[:-1], model.sample_prior(rng)[-1])
-    gain = model.log_likelihood(proposal) - model.log_likelihood(position)
-    return (proposal if np.log(1.0 - rng.random()) < gain else position), None
+    """Leaps that the model proposes, nothing else."""
+    return NutsWithLeaps(model, 0)._leap(rng, position, 1.0)[0], None
 
 
 def nuts_with_leaps(rng: np.random.Generator, model: GroupedProcess, position: Array, memory: Any) -> tuple[Array, Any]:

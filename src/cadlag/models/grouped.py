@@ -26,8 +26,9 @@ from cadlag.models.kernel_process import KernelProcess
 
 Array = NDArray[np.float64]
 
-LEAPS = 4  # for each group
-FINEST = 2.5  # a centre moves by 10^-0.5 to 10^-2.5 of its prior's spread
+LEAPS = 32  # for each group
+STEPS = (-1.0, 0.7)  # powers of ten: how far a log scale walks
+SHIFTS = (-2.5, -0.3)  # and how far a centre is shifted
 
 
 @dataclass(frozen=True)
@@ -143,37 +144,14 @@ class GroupedProcess(KernelProcess):
         return values.reshape(*values.shape[:-1], self.n_groups, values.shape[-1] // self.n_groups)
 
     def scales(self, position: Array) -> GroupScales:
-        """Read a position.
-
-        Parameters
-        ----------
-        position
-            Log scales, centres, and log noise variance unless known.
-
-        Returns
-        -------
-        GroupScales
-            Every scale and centre.
-        """
+        """The scales and centres of all groups."""
         each = [self.one.scales(self.own_position(position, g)) for g in range(self.n_groups)]
         log_outputs = np.array([own.log_output for own in each]) - 2.0 / self.alpha * math.log(self.n_groups)
         weights, inner = np.stack([own.log_weights for own in each]), np.stack([own.log_inner for own in each])
         return GroupScales(weights, inner, 0.0, each[0].log_noise, log_outputs, self.centres(position))
 
     def named(self, positions: Array) -> dict[str, Array]:
-        """Draws by name, on their natural scale.
-
-        Parameters
-        ----------
-        positions
-            (..., dimension).
-
-        Returns
-        -------
-        dict[str, Array]
-            `input_scales`, `layer_scales`, `centers`, `noise_variance`, those that are random; all but the last have
-            an axis for the groups, when there are several, before their own.
-        """
+        """Draws by name; all but the noise's have, when there are several groups, an axis for them before their own."""
         values = {}
         if self.n_scales:
             own = self.one.named(self._by_group(positions[..., : self.n_scales]))
@@ -189,34 +167,12 @@ class GroupedProcess(KernelProcess):
     # Prior -----------------------------------------------------------------------------------------------------------
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
-        """One draw of all unknowns from the prior.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-
-        Returns
-        -------
-        Array
-            A position.
-        """
+        """One draw of all unknowns from the prior."""
         rest = super().sample_prior(rng)
         return np.insert(rest, self.n_scales, rng.standard_normal(self.n_groups * self.n_centred))
 
     def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
-        """Log prior density and gradient.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Value and gradient.
-        """
+        """Log prior density and gradient."""
         value, gradient = super().log_prior_gradient(position)
         span = slice(self.n_scales, self._end_of_centres)
         centres = position[span]
@@ -226,20 +182,7 @@ class GroupedProcess(KernelProcess):
     # Likelihood ------------------------------------------------------------------------------------------------------
 
     def layers(self, scales: GroupScales, X: Array | None = None) -> Parts:
-        """The recursion's diagonals and unit vectors in every group.
-
-        Parameters
-        ----------
-        scales
-            All scales.
-        X
-            Inputs with intercept; the training inputs by default.
-
-        Returns
-        -------
-        Parts
-            What kernel entries are made of.
-        """
+        """The recursion's diagonals and unit vectors in every group."""
         inputs = self.X if X is None else X
         each = tuple(
             kernels.layers(inputs - m, weights, inner, self.order, self.constant)
@@ -250,20 +193,7 @@ class GroupedProcess(KernelProcess):
         return Parts(each, np.exp(0.5 * (logs - total)), total)
 
     def cross(self, rows: Parts, columns: Parts) -> Array:
-        """Correlations of the function between two sets of inputs.
-
-        Parameters
-        ----------
-        rows
-            Layers of m inputs.
-        columns
-            Layers of n inputs.
-
-        Returns
-        -------
-        Array
-            (m, n).
-        """
+        """Correlations of the function between two sets of inputs."""
         total = np.zeros((rows.shares.shape[1], columns.shares.shape[1]))
         for one, other, a, b in zip(rows.layers, columns.layers, rows.shares, columns.shares):
             total += kernels.cross_correlations(one, other) * np.outer(a, b)
@@ -317,7 +247,7 @@ class GroupedProcess(KernelProcess):
         return LEAPS * self.n_groups
 
     def leap(self, rng: np.random.Generator, position: Array) -> Array:
-        """A proposal under which the prior is reversible: a group, or its centre, afresh or moved, or two exchanged.
+        """A proposal under which the prior is reversible: a centre moves, or scales do, or a whole group is another.
 
         Parameters
         ----------
@@ -331,20 +261,42 @@ class GroupedProcess(KernelProcess):
         Array
             Another position.
         """
-        proposal, fresh = position.copy(), self.sample_prior(rng)
-        group, other = rng.integers(self.n_groups, size=2)
-        size, centre = self.one.n_scales, self._centre_of(group)
-        move = rng.integers(4) if self.n_centred else 0
-        if move <= 1:
-            proposal[centre] = fresh[centre]
-        if move == 0:
-            own = slice(group * size, (group + 1) * size)
-            proposal[own] = fresh[own]
-        elif move == 2:
-            share = 10.0 ** -rng.uniform(0.5, FINEST)
-            proposal[centre] = math.sqrt(1.0 - share**2) * position[centre] + share * fresh[centre]
-        elif move == 3:
-            proposal[centre], proposal[self._centre_of(other)] = position[self._centre_of(other)], position[centre]
+        moves = (self._walk, self._renew, self._shift, self._exchange) if self.n_centred else (self._walk, self._renew)
+        return moves[rng.integers(len(moves))](rng, position)
+
+    def _walk(self, rng: np.random.Generator, position: Array) -> Array:
+        """One log scale, or the noise, by a step of any size, accepted under the prior."""
+        learned = int(self.noise_variance is None)
+        if self.n_scales + learned == 0:
+            return position
+        proposal, j = position.copy(), rng.integers(self.n_scales + learned) - learned
+        proposal[j] += 10.0 ** rng.uniform(*STEPS) * rng.standard_normal()
+        gain = self.log_prior(proposal) - self.log_prior(position)
+        return proposal if math.log(1.0 - rng.random()) < gain else position
+
+    def _renew(self, rng: np.random.Generator, position: Array) -> Array:
+        """A group, or only its centre, from the prior."""
+        proposal, fresh, group = position.copy(), self.sample_prior(rng), int(rng.integers(self.n_groups))
+        parts = [self._centre_of(group)]
+        if not self.n_centred or rng.random() < 0.5:
+            parts.append(slice(group * self.one.n_scales, (group + 1) * self.one.n_scales))
+        for part in parts:
+            proposal[part] = fresh[part]
+        return proposal
+
+    def _shift(self, rng: np.random.Generator, position: Array) -> Array:
+        """A centre moves a little, by an autoregression that leaves its normal law alone."""
+        proposal, centre = position.copy(), self._centre_of(int(rng.integers(self.n_groups)))
+        share = 10.0 ** rng.uniform(*SHIFTS)
+        noise = rng.standard_normal(self.n_centred)
+        proposal[centre] = math.sqrt(1.0 - share**2) * position[centre] + share * noise
+        return proposal
+
+    def _exchange(self, rng: np.random.Generator, position: Array) -> Array:
+        """Two groups exchange their centres."""
+        proposal = position.copy()
+        one, other = (self._centre_of(int(group)) for group in rng.integers(self.n_groups, size=2))
+        proposal[one], proposal[other] = position[other], position[one]
         return proposal
 
     def _centre_of(self, group: int) -> slice:
@@ -354,40 +306,12 @@ class GroupedProcess(KernelProcess):
     # Given the scales ------------------------------------------------------------------------------------------------
 
     def covariances(self, position: Array, X: Array | None = None, group: int = 0) -> Iterator[Array]:
-        """Σ_0, Σ_1, .. Σ_K of one group at given inputs.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        X
-            Inputs with intercept; the training inputs by default.
-        group
-            Its number, from 0.
-
-        Yields
-        ------
-        Array
-            Full symmetric matrices.
-        """
+        """Σ_0, Σ_1, .. Σ_K of one group at given inputs."""
         inputs = (self.X if X is None else X) - self.centres(position)[group]
         yield from self.one.covariances(self.own_position(position, group), inputs)
 
     def covariance(self, position: Array, X: Array | None = None) -> Array:
-        """G^(-2/α) Σ_g c_g Σ_K, the covariance of the function at given inputs.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        X
-            Inputs with intercept; the training inputs by default.
-
-        Returns
-        -------
-        Array
-            Full symmetric matrix.
-        """
+        """G^(-2/α) Σ_g c_g Σ_K, the covariance of the function at given inputs."""
         parts = []
         for g, log_output in enumerate(self.scales(position).log_outputs):
             *_, last = self.covariances(position, X, g)
@@ -395,20 +319,5 @@ class GroupedProcess(KernelProcess):
         return np.sum(parts, axis=0)
 
     def log_layer_scale(self, position: Array, layer: int, group: int = 0) -> float:
-        """log c_layer of one group, random or not.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        layer
-            k in 1..K+1.
-        group
-            Its number, from 0.
-
-        Returns
-        -------
-        float
-            Its logarithm.
-        """
+        """log c_k of one group, random or not."""
         return self.one.log_layer_scale(self.own_position(position, group), layer)

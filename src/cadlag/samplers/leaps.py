@@ -2,11 +2,12 @@
 
 A target may know where its modes are alike: parts that can change places, or be drawn afresh while others stay. It
 then offers `n_leaps`, how many to try at a time, and `leap(rng, position)`, a proposal under which its prior is
-reversible. Each costs one likelihood and nothing adapts. NUTS does the rest, from wherever they end.
+reversible. Each costs one likelihood and nothing adapts. NUTS does the rest from wherever they end, in short
+trajectories: no metric fits all modes, so long ones cost more than they bring.
 """
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,9 +27,24 @@ class LeapingTarget(Target, Protocol):
 
 
 class NutsWithLeaps(Nuts):
-    """NUTS whose every trajectory starts after leaps that the target proposes."""
+    """NUTS whose every trajectory starts after leaps that the target proposes.
+
+    Parameters
+    ----------
+    target
+        The log density.
+    n_warmup
+        Iterations that adapt.
+    max_depth
+        Largest number of doublings.
+    **options
+        Passed on to :class:`~cadlag.samplers.nuts.Nuts`.
+    """
 
     target: LeapingTarget
+
+    def __init__(self, target: LeapingTarget, n_warmup: int, max_depth: int = 4, **options: Any) -> None:
+        super().__init__(target, n_warmup, max_depth=max_depth, **options)
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """Leaps, then a step of NUTS."""
@@ -41,6 +57,8 @@ class NutsWithLeaps(Nuts):
         likelihood, accepted = self.target.log_likelihood_at(position, level), 0
         for _ in range(self.target.n_leaps):
             proposal = self.target.leap(rng, position)
+            if proposal is position:
+                continue
             proposed = self.target.log_likelihood_at(proposal, level)
             if math.log(1.0 - rng.random()) < proposed - likelihood:
                 position, likelihood, accepted = proposal, proposed, accepted + 1
