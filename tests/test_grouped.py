@@ -255,7 +255,7 @@ def tiny(**settings):
 
 
 @parametrize_with_checks(
-    [StableKernelRegressor(alpha=1.8, n_draws=3, n_warmup=5, n_chains=1, n_groups=2, centers=True)]
+    [StableKernelRegressor(alpha=1.8, n_draws=5, n_warmup=30, n_chains=1, n_groups=2, centers=True)]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -3,7 +3,7 @@
 A target may know where its modes are alike: parts that can change places, or be drawn afresh while others stay. It
 then offers `n_leaps`, how many to try at a time, and `leap(rng, position)`, a proposal under which its prior is
 reversible. Each costs one likelihood and nothing adapts. NUTS does the rest from wherever they end, in short
-trajectories: no metric fits all modes, so long ones cost more than they bring.
+trajectories, as no metric fits all modes.
 """
 
 import math
