@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 _FEWEST_DRAWS = 4
+_UNKNOWN = (float("nan"), float("nan"), float("nan"))
 
 
 class Table(Mapping[str, Any]):
@@ -77,11 +78,13 @@ class Posterior:
     stats
         What they said of each draw, by name, (chains, draws).
     draws
-        The same positions by parameter, on their natural scale, (chains, draws[, k]).
+        The same positions by parameter, on their natural scale, (chains, draws[, k]), or (chains, draws, groups, k).
     labels
         Names of the entries of each parameter that is a vector.
     pointwise
         Maker of ``log p(y_k | y_-k, draw)``, or None.
+    interchangeable
+        Parameters of groups that may change places: shown, but not diagnosed, as chains need not agree on them.
     """
 
     positions: Array
@@ -89,6 +92,7 @@ class Posterior:
     draws: dict[str, Array]
     labels: dict[str, list[str]] = field(default_factory=dict)
     pointwise: Callable[[Array], Array] | None = field(default=None, repr=False)
+    interchangeable: frozenset[str] = frozenset()
 
     def __getitem__(self, name: str) -> Array:
         """Draws of one parameter, (chains, draws[, k])."""
@@ -135,8 +139,11 @@ class Posterior:
             if values.ndim == 2:
                 out[name] = values
                 continue
-            labels = self.labels.get(name, [str(k) for k in range(values.shape[2])])
-            out.update({f"{name}[{label}]": values[:, :, k] for k, label in enumerate(labels)})
+            labels = self.labels.get(name, [str(k) for k in range(values.shape[-1])])
+            groups = [()] if values.ndim == 3 else [(g,) for g in range(values.shape[2])]
+            for group in groups:
+                prefix = "".join(f"{g}, " for g in group)
+                out.update({f"{name}[{prefix}{label}]": values[:, :, *group, k] for k, label in enumerate(labels)})
         if "log_likelihood" in self.stats and self.draws:
             out["log_likelihood"] = self.stats["log_likelihood"]
         return out
@@ -151,7 +158,10 @@ class Posterior:
         """
         scalars = self.scalars()
         quantiles = [np.quantile(values, [0.05, 0.5, 0.95]) for values in scalars.values()]
-        checks = [_diagnose(values) for values in scalars.values()]
+        checks = [
+            _UNKNOWN if name.split("[")[0] in self.interchangeable else _diagnose(values)
+            for name, values in scalars.items()
+        ]
         low, median, high = np.array(quantiles).reshape(-1, 3).T
         rhat, bulk, tail = np.array(checks).reshape(-1, 3).T
         return Table(
@@ -177,7 +187,7 @@ class Posterior:
         for key in ("n_failures", "diverging"):
             if key in self.stats:
                 out["n_divergences" if key == "diverging" else key] = int(np.nansum(self.stats[key]))
-        for key in ("accept", "jump_accept", "swap_accept"):
+        for key in ("accept", "jump_accept", "leap_accept", "swap_accept"):
             if key in self.stats and not np.all(np.isnan(self.stats[key])):
                 out[f"mean_{key}"] = float(np.nanmean(self.stats[key]))
         return out
@@ -221,15 +231,16 @@ class Posterior:
         groups: dict[str, dict[str, Array]] = {"posterior": self.draws, "sample_stats": self.stats}
         if self.pointwise is not None:
             groups["log_likelihood"] = {"y": self.pointwise(self.positions)}
-        dims = {name: [f"{name}_entry"] for name in self.labels if name in self.draws}
-        coords = {f"{name}_entry": labels for name, labels in self.labels.items() if name in self.draws}
+        named = {name: labels for name, labels in self.labels.items() if name in self.draws}
+        dims = {name: ["group", f"{name}_entry"][4 - self.draws[name].ndim :] for name in named}
+        coords = {f"{name}_entry": labels for name, labels in named.items()}
         return _to_arviz(groups, dims, coords)
 
 
 def _diagnose(values: Array) -> tuple[float, float, float]:
     """R̂, bulk and tail ESS; too short a run cannot be diagnosed, and one that never moved is as bad as can be."""
     if values.shape[1] < _FEWEST_DRAWS:
-        return float("nan"), float("nan"), float("nan")
+        return _UNKNOWN
     if np.ptp(values) == 0.0:
         return float("inf"), 1.0, 1.0
     from arviz_stats.base import array_stats  # noqa: PLC0415  loads xarray and matplotlib where they are installed

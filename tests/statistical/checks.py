@@ -70,8 +70,7 @@ def kept(store: Store, start: int, end: int) -> tuple[Array, dict[str, Array]]:
 
 def covariance(model: KernelProcess, position: Array) -> tuple[Array, float]:
     """Covariance of the function at the rows, from the published recursion, and the noise variance."""
-    *_, last = model.covariances(position)
-    return last * np.exp(model.log_layer_scale(position, model.depth + 1)), float(np.exp(position[-1]))
+    return model.covariance(position), float(np.exp(position[-1]))
 
 
 def sample_function(rng: np.random.Generator, model: KernelProcess, position: Array) -> Array:
@@ -87,10 +86,11 @@ def sample_data(rng: np.random.Generator, model: KernelProcess, position: Array)
 
 
 def prior_uniforms(model: KernelProcess, positions: Array) -> Array:
-    """Every unknown sent through its prior distribution function."""
-    log_v = positions[..., -1]
+    """Every unknown sent through its prior distribution function; centres, where there are any, follow the scales."""
+    log_v, scales, centres = positions[..., -1], positions[..., : model.n_scales], positions[..., model.n_scales : -1]
     z = np.exp(log_v if model.noise_prior_on == "variance" else 0.5 * log_v) / model.noise_scale
-    return np.concatenate([model.law.cdf(positions[..., :-1]), 2.0 / np.pi * np.arctan(z)[..., None]], axis=-1)
+    noise = 2.0 / np.pi * np.arctan(z)[..., None]
+    return np.concatenate([model.law.cdf(scales), stats.norm.cdf(centres), noise], axis=-1)
 
 
 def fit_uniform(model: KernelProcess, position: Array) -> float:

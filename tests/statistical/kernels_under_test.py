@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadlag.models.grouped import GroupedProcess
 from cadlag.models.kernel_process import KernelProcess
 from cadlag.samplers.independence import Independence
 from cadlag.samplers.jumps import NutsWithJumps
+from cadlag.samplers.leaps import NutsWithLeaps
 from cadlag.samplers.mixture import Mixture
 from cadlag.samplers.nuts import Nuts
 from cadlag.samplers.tempering import Tempered
@@ -20,9 +22,16 @@ def small_model(
     alpha: float = 1.0, preset: str = "theorem", depth: int = 1, n: int = 6, **options: Any
 ) -> KernelProcess:
     """A few rows with an intercept and two inputs."""
-    rng = np.random.default_rng(7)
-    X = np.column_stack([np.ones(n), rng.uniform(-2.0, 2.0, (n, 2))])
-    return KernelProcess(X, np.zeros(n), alpha=alpha, preset=preset, depth=depth, **options)
+    return KernelProcess(_inputs(n, 2), np.zeros(n), alpha=alpha, preset=preset, depth=depth, **options)
+
+
+def small_grouped(n_groups: int = 2, n_centred: int = 1, n: int = 6, **options: Any) -> GroupedProcess:
+    """A few rows with an intercept and an input, in groups with a centre each."""
+    return GroupedProcess(_inputs(n, 1), np.zeros(n), n_groups=n_groups, n_centred=n_centred, **options)
+
+
+def _inputs(n: int, p: int) -> Array:
+    return np.column_stack([np.ones(n), np.random.default_rng(7).uniform(-2.0, 2.0, (n, p))])
 
 
 def fixed_factor(d: int) -> Array:
@@ -84,6 +93,17 @@ def nuts_and_jumps(rng: np.random.Generator, model: KernelProcess, position: Arr
 def independence(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """One sweep after another."""
     return _repeat(rng, Independence(model), {"position": position})["position"], None
+
+
+def leaps(rng: np.random.Generator, model: GroupedProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Leaps that the model proposes, nothing else."""
+    return NutsWithLeaps(model, 0)._leap(rng, position, 1.0)[0], None
+
+
+def nuts_with_leaps(rng: np.random.Generator, model: GroupedProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Leaps and a trajectory."""
+    kernel = NutsWithLeaps(model, 0)
+    return kernel.step(rng, nuts_state(kernel, position), 1.0)[0]["position"], None
 
 
 class Still:

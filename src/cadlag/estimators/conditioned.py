@@ -20,6 +20,7 @@ from cadlag.estimators.base import POINTS, as_generator
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import refuse_overflow
 from cadlag.models.noise import NOISE_PRIORS
+from cadlag.models.probes import probe_rows
 from cadlag.posterior import Table
 
 Array = NDArray[np.float64]
@@ -82,6 +83,15 @@ class ConditionedRegressor(SampledRegressor):
     def _with_intercept(self, X: Array) -> Array:
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else np.ascontiguousarray(X)
 
+    # The function at a few rows, where a kernel reports it ------------------------------------------------------------
+
+    def _probe_labels(self) -> dict[str, list[str]]:
+        return {"function": [f"row {i}" for i in probe_rows(len(self.model_.y))]}
+
+    def _function_at_probes(self, stats: dict[str, Array]) -> dict[str, Array]:
+        probes = [stats[f"probe{k}"] for k in range(len(probe_rows(len(self.model_.y))))]
+        return {"function": self._in_units(np.stack(probes, axis=2))}
+
     # Atoms -----------------------------------------------------------------------------------------------------------
 
     def _moments(self, X: Array) -> tuple[Array, Array, Array]:
@@ -122,7 +132,7 @@ class ConditionedRegressor(SampledRegressor):
         Returns
         -------
         Table
-            A row an input: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale.
+            A row an input: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale (in any of the groups).
         """
         check_is_fitted(self)
         rng = as_generator(random_state)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +14,10 @@ from cadlag.estimators.base import KINDS, as_generator
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.scaling import require_memory
 from cadlag.gaussian import sample_normal
+from cadlag.models.grouped import GroupedProcess
 from cadlag.models.kernel_process import PRESETS, KernelProcess
-from cadlag.samplers import SAMPLERS
+from cadlag.models.probes import Watched
+from cadlag.samplers import LEAPING, SAMPLERS
 
 Array = NDArray[np.float64]
 
@@ -43,8 +46,8 @@ class StableKernelRegressor(ConditionedRegressor):
     noise_prior_on
         Whether the half-Cauchy(1) prior is on the "variance" or the "sd" of the noise.
     sampler
-        "nuts" (NUTS joined by jumps learned from all chains), "plain_nuts", "tempered" (replica exchange), or
-        "independence" (the paper's own).
+        "nuts" (NUTS joined by jumps learned from all chains or, with several groups, by moves of whole groups),
+        "plain_nuts", "tempered" (replica exchange), or "independence" (the paper's own).
     n_draws
         Draws kept of each chain.
     n_warmup
@@ -65,15 +68,23 @@ class StableKernelRegressor(ConditionedRegressor):
         Whether to show progress on standard error; or a callable, see :func:`cadlag.samplers.chains.run`.
     random_state
         Seed.
+    centers
+        Whether the function may be steep about a learned centre instead of the origin: jumps anywhere. A priori the
+        centre is standard normal, in standardised inputs.
+    n_groups
+        Number of groups of hidden units, each with scales and, with `centers`, a centre of its own: steep in so many
+        places. More than one wants a random output scale, that is preset "theorem".
 
     Attributes
     ----------
     posterior_ : Posterior
-        Draws by name, in the units of y for the noise variance and of standardised inputs for the scales.
+        Draws by name, in the units of y for the noise variance, of the inputs for the centres and of standardised
+        inputs for the scales. Groups may change places from draw to draw: what is said of one by its number is shown
+        but not diagnosed, and the function at a few training rows is.
     diagnostics_ : dict
         Worst R-hat and effective sample sizes, failures, divergences.
     model_ : KernelProcess
-        The model on standardised data.
+        The model on standardised data, a GroupedProcess with centres or groups.
     n_features_in_ : int
         Number of inputs.
 
@@ -90,8 +101,8 @@ class StableKernelRegressor(ConditionedRegressor):
 
     _method: ClassVar[str] = "kernel"
     _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "alpha", "depth", "order", "preset", "fit_intercept", "noise_prior_on", "sampler", "n_warmup", "n_chains",
-        "standardize",
+        "alpha", "depth", "order", "preset", "fit_intercept", "centers", "n_groups", "noise_prior_on", "sampler",
+        "n_warmup", "n_chains", "standardize",
     )  # fmt: skip
 
     def __init__(
@@ -114,6 +125,8 @@ class StableKernelRegressor(ConditionedRegressor):
         max_memory: float | None = None,
         progress: Any = False,
         random_state: Any = None,
+        centers: bool = False,
+        n_groups: int = 1,
     ) -> None:
         self.alpha = alpha
         self.depth = depth
@@ -133,27 +146,69 @@ class StableKernelRegressor(ConditionedRegressor):
         self.max_memory = max_memory
         self.progress = progress
         self.random_state = random_state
+        self.centers = centers
+        self.n_groups = n_groups
 
     # The model -------------------------------------------------------------------------------------------------------
 
     def _make_model(self, X: Array, y: Array) -> KernelProcess:
-        return KernelProcess(
+        return self._process(X, y, self._known_noise(len(y)))
+
+    def _process(self, X: Array, y: Array, noise_variance: Any) -> KernelProcess:
+        settings = (
             self._with_intercept(X), y, float(self.alpha), int(self.order), int(self.depth), self.preset,
-            self._known_noise(len(y)), self.noise_prior_on,
+            noise_variance, self.noise_prior_on,
         )  # fmt: skip
+        if self.n_groups == 1 and not self.centers:
+            return KernelProcess(*settings)
+        return GroupedProcess(*settings, n_groups=int(self.n_groups), n_centred=X.shape[1] if self.centers else 0)
+
+    def _kernel(self) -> Any:
+        return self.sampler if self.n_groups == 1 else partial(Watched, LEAPING[self.sampler])
 
     def _require_fit_memory(self, n: int) -> None:
+        matrices = 1.5 if self.n_groups == 1 and not self.centers else 1.5 + self.n_groups
         require_memory(
-            12.0 * n**2 * self._n_workers(), f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
-            self.max_memory,
+            8.0 * matrices * n**2 * self._n_workers(), f"An exact fit to {n} rows",
+            "use fewer rows or fewer workers (n_jobs)", self.max_memory,
         )  # fmt: skip
 
+    # Names -----------------------------------------------------------------------------------------------------------
+
     def _labels(self) -> dict[str, list[str]]:
-        return {"input_scales": self._input_names(), "layer_scales": [f"c{k}" for k in self.model_.random_layers]}
+        names = self._input_names()
+        return {
+            "input_scales": names, "layer_scales": [f"c{k}" for k in self.model_.random_layers],
+            "centers": names[int(self.fit_intercept) :], **self._probe_labels(),
+        }  # fmt: skip
+
+    def _named_draws(self, positions: Array) -> dict[str, Array]:
+        draws = super()._named_draws(positions)
+        if "centers" in draws:
+            draws["centers"] = self.input_scaling_.centre + self.input_scaling_.scale * draws["centers"]
+        return draws
+
+    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
+        return {} if self.n_groups == 1 else self._function_at_probes(stats)
+
+    def _interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
+        return frozenset(name for name, values in draws.items() if values.ndim == 4)
 
     def _check_settings(self) -> None:
         self._check_alpha()
-        self._check_common_settings({"order": 0, "depth": 1}, {"preset": PRESETS, "sampler": tuple(SAMPLERS)})
+        self._check_common_settings(
+            {"order": 0, "depth": 1, "n_groups": 1}, {"preset": PRESETS, "sampler": tuple(SAMPLERS)}
+        )
+        if not isinstance(self.centers, bool | np.bool_):
+            raise ValueError(f"centers must be True or False, got {self.centers!r}")
+        if self.n_groups > 1 and self.preset != "theorem":
+            raise ValueError(
+                f'n_groups > 1 needs a random output scale for each group: use preset "theorem", got {self.preset!r}'
+            )
+
+    def _refuse_groups(self, what: str) -> None:
+        if self.n_groups > 1:
+            raise ValueError(f"{what} needs n_groups=1: with {self.n_groups} groups a layer has as many kernels")
 
     # What the paper asks of it ---------------------------------------------------------------------------------------
 
@@ -175,6 +230,7 @@ class StableKernelRegressor(ConditionedRegressor):
             (n_draws, m, m), in standard units.
         """
         check_is_fitted(self)
+        self._refuse_groups("sample_kernels")
         layer = self.depth if layer is None else layer
         if layer not in range(self.depth + 1):
             raise ValueError(f"layer must be an integer between 0 and depth = {self.depth}, got {layer!r}")
@@ -214,6 +270,7 @@ class StableKernelRegressor(ConditionedRegressor):
         Array
             (n_draws, n_features, m).
         """
+        self._refuse_groups("sample_features")
         if layer not in range(1, self.depth + 1):
             raise ValueError(
                 f"hidden layers run from 1 to depth = {self.depth}, got {layer!r}; for the output use sample_y"
@@ -253,11 +310,9 @@ class StableKernelRegressor(ConditionedRegressor):
         draws = []
         for _ in range(n_samples):
             position = model.sample_prior(rng)
-            *_, last = model.covariances(position)
-            scales = model.scales(position)
-            values = sample_normal(rng, np.zeros(len(last)), math.exp(scales.log_output) * last, 1)[0]
-            noise = np.sqrt(np.exp(scales.log_noise)) if kind == "observation" else 0.0
-            draws.append(values + noise * rng.standard_normal(len(last)))
+            values = sample_normal(rng, np.zeros(len(model.X)), model.covariance(position), 1)[0]
+            noise = np.sqrt(np.exp(model.scales(position).log_noise)) if kind == "observation" else 0.0
+            draws.append(values + noise * rng.standard_normal(len(values)))
         return np.stack(draws, axis=1)
 
     def conditional_mutual_information(
@@ -286,7 +341,7 @@ class StableKernelRegressor(ConditionedRegressor):
             raise ValueError(f"X1 and X2 must have the same shape, got {first.shape} and {second.shape}")
         model = self._prior_model(np.concatenate([first, second]))
         rng = as_generator(random_state)
-        n_samples = 1 if model.n_scales == 0 else n_samples
+        n_samples = n_samples if model.dimension > (model.noise_variance is None) else 1
         values = np.array([model.information(model.sample_prior(rng)) for _ in range(n_samples)])
         error = values.std(axis=0, ddof=1) / math.sqrt(n_samples) if n_samples > 1 else np.zeros(len(first))
         return values.mean(axis=0), error
@@ -294,10 +349,7 @@ class StableKernelRegressor(ConditionedRegressor):
     def _prior_model(self, X: Array) -> KernelProcess:
         self._check_settings()
         known = None if self.noise_variance is None else float(np.mean(self.noise_variance))
-        return KernelProcess(
-            self._with_intercept(X), np.zeros(len(X)), float(self.alpha), int(self.order), int(self.depth), self.preset,
-            known, self.noise_prior_on,
-        )  # fmt: skip
+        return self._process(X, np.zeros(len(X)), known)
 
 
 def _nth(matrices: Iterator[Array], n: int) -> Array:

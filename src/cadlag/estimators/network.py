@@ -10,7 +10,7 @@ from cadlag.estimators.base import as_generator
 from cadlag.estimators.breaks import BreakPlanes, BreakPoints
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.scaling import require_memory
-from cadlag.models.network.kernel import ExchangedSweeps, Sweeps, probe_rows
+from cadlag.models.network.kernel import ExchangedSweeps, Sweeps
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 
 Array = NDArray[np.float64]
@@ -179,12 +179,10 @@ class StableNetworkRegressor(ConditionedRegressor):
         )  # fmt: skip
 
     def _labels(self) -> dict[str, list[str]]:
-        rows = [f"row {i}" for i in probe_rows(len(self.model_.y))]
-        return {"input_scales": self._input_names()[1:], "function": rows}
+        return {"input_scales": self._input_names()[1:], **self._probe_labels()}
 
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
-        probes = [stats[f"probe{k}"] for k in range(len(probe_rows(len(self.model_.y))))]
-        return {"function": self._in_units(np.stack(probes, axis=2))}
+        return self._function_at_probes(stats)
 
     def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
         super()._set_posterior(positions, stats)

@@ -71,6 +71,17 @@ class SampledRegressor(AtomRegressor):
         """The sampler's name, or a maker of kernels."""
         return self.sampler
 
+    def _named_draws(self, positions: Array) -> dict[str, Array]:
+        """Draws by name, in natural units."""
+        draws = self.model_.named(positions)
+        if "noise_variance" in draws:
+            draws["noise_variance"] = draws["noise_variance"] * float(self.response_scaling_.scale) ** 2
+        return draws
+
+    def _interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
+        """The draws whose entries may change places, so that chains need not agree on them."""
+        return frozenset()
+
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
         """Quantities that the kernel reported with each draw, in natural units."""
         return {}
@@ -181,11 +192,10 @@ class SampledRegressor(AtomRegressor):
             warnings.warn(remark, UserWarning, stacklevel=3)
 
     def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
-        draws = self.model_.named(positions)
-        if "noise_variance" in draws:
-            draws["noise_variance"] = draws["noise_variance"] * float(self.response_scaling_.scale) ** 2
-        draws |= self._derived_draws(stats)
-        self.posterior_ = Posterior(positions, stats, draws, self._labels(), self._pointwise())
+        draws = self._named_draws(positions) | self._derived_draws(stats)
+        self.posterior_ = Posterior(
+            positions, stats, draws, self._labels(), self._pointwise(), self._interchangeable(draws)
+        )
         self.diagnostics_ = self.posterior_.diagnostics()
 
     def _n_atoms(self) -> int:

@@ -9,7 +9,12 @@ by row, so that nothing but the matrix of adjoints itself is n×n. At δ = 0 the
 
     d log θ/d log w_j = [(Δû_j)² - q(û_kj² + û_hj²)] / (2 θ sin θ),   q = 1 - cos θ,
 
-which stays finite as θ → 0; identical rows contribute nothing.
+which stays finite as θ → 0; identical rows contribute nothing. Moving all inputs by one vector, x_k ← x_k + t, adds
+
+    dc_kh/dt_j = √w_j [n_k (û_hj - c û_kj) + n_h (û_kj - c û_hj)],   n = 1/√A,
+
+which is `dℓ/dt_j = (√w_j/β) Σ_k û_kj [E_k + û_k0 (2δ Ā_k - Q_k)]`, û_k0 = β n_k the bias; at δ = 0 it comes from
+differences, `(n_k ∓ n_h)(û_hj ∓ û_kj) ± q(n_k û_kj + n_h û_hj)`, the lower signs where θ is obtuse.
 """
 
 import math
@@ -88,7 +93,7 @@ def _reverse_smooth(
 @njit(**SUMS)
 def _reverse_all(
     order: int, unit: Array, b: Array, g: Array, weight: Array, adjoint: Array, carried: Array, total: Array,
-    by_scale: Array,
+    by_scale: Array, moved: Array,
 ) -> None:  # fmt: skip
     """The pairs first, then the diagonals from the last layer down."""
     p, n = unit.shape
@@ -105,6 +110,9 @@ def _reverse_all(
     for j in range(1, p):
         for k in range(n):
             total[j - 1] += unit[j, k] * unit[j, k] * (order * u_adjoint[k] - 0.5 * q_sum[0, k])
+    for j in range(len(moved)):
+        for k in range(n):
+            moved[j] += unit[j + 1, k] * (e_sum[0, k] + unit[0, k] * (2.0 * order * u_adjoint[k] - q_sum[0, k]))
 
 
 @njit(**SUMS)
@@ -156,9 +164,23 @@ def _add_square_differences(
 
 
 @njit(**SUMS)
+def _add_moves(
+    k: int, row: Array, unit: Array, inputs: Array, roots: Array, norm: Array, sign: Array, gap: Array, moved: Array
+) -> None:
+    """moved_j += 2 Σ_h row (n_k ∓ n_h)(û_kj ∓ û_hj), with gap = (n_k - n_h)/n_h."""
+    for j in range(len(moved)):
+        scale, x, others, column = roots[j] * norm[k], inputs[j, k], inputs[j], unit[j + 1]
+        s = 0.0
+        for h in range(k):
+            d = sign[h] * column[h] * gap[h] - scale * (sign[h] * others[h] - x)
+            s += row[h] * d * (gap[h] * norm[h] if sign[h] > 0.0 else norm[k] + norm[h])
+        moved[j] += 2.0 * s
+
+
+@njit(**SUMS)
 def _reverse_step(
     unit: Array, inputs: Array, roots: Array, norm: Array, g: Array, weight: Array, adjoint: Array, total: Array,
-    log_q: Array,
+    log_q: Array, moved: Array,
 ) -> None:  # fmt: skip
     n, depth = unit.shape[1], g.shape[0]
     work, theta, versine = np.empty((4, n)), np.empty((depth + 1, n)), np.zeros(n)
@@ -174,11 +196,16 @@ def _reverse_step(
             log_q[layer] += _pull_angles(g[layer - 1, k] ** 2, theta[layer - 1], theta[layer], row, k)
         _pull_first_angles(k, theta[0], work[0], row, versine, work[1])
         _add_square_differences(k, row, unit, inputs, roots, norm, work[1], work[2], total)
+        _add_moves(k, row, unit, inputs, roots, norm, work[1], work[2], moved)
     for j in range(len(total)):
         total[j] -= np.sum(unit[j + 1] * unit[j + 1] * versine)
+    for j in range(len(moved)):
+        moved[j] -= 2.0 * np.sum(unit[j + 1] * norm * versine)
 
 
-def reverse(points: Layers, weight: Array, adjoint: Array, log_variance_adjoint: Array) -> tuple[Array, Array]:
+def reverse(
+    points: Layers, weight: Array, adjoint: Array, log_variance_adjoint: Array, moved: Array | None = None
+) -> tuple[Array, Array]:
     """Reverse mode: the gradient with respect to `log_weights` and `log_scales` of :func:`layers`.
 
     Parameters
@@ -191,6 +218,8 @@ def reverse(points: Layers, weight: Array, adjoint: Array, log_variance_adjoint:
         Derivative of the target by each pair w_k w_h ρ_kh, in the strict lower triangle; overwritten.
     log_variance_adjoint
         Derivative of the target by `log_variance`.
+    moved
+        Where given, p zeros that become the derivative by a common shift of each column of the inputs.
 
     Returns
     -------
@@ -198,13 +227,18 @@ def reverse(points: Layers, weight: Array, adjoint: Array, log_variance_adjoint:
         Gradients of lengths p and K-1.
     """
     p, depth = points.unit.shape[0] - 1, points.b.shape[0]
-    total = np.zeros(p)
+    total, by_shift = np.zeros(p), np.empty(0) if moved is None else moved
     if points.order == 0:
         log_q = np.zeros(depth + 1)
         _reverse_step(
-            points.unit, points.inputs, points.roots, points.inverse_norm, points.g, weight, adjoint, total, log_q
-        )
+            points.unit, points.inputs, points.roots, points.inverse_norm, points.g, weight, adjoint, total, log_q,
+            by_shift,
+        )  # fmt: skip
+        by_shift *= points.roots[: len(by_shift)]
         return total, log_q[1:] * (points.b[:, 0] ** 2 if depth else 1.0)
     by_scale = np.zeros(depth)
-    _reverse_all(points.order, points.unit, points.b, points.g, weight, adjoint, log_variance_adjoint, total, by_scale)
+    _reverse_all(
+        points.order, points.unit, points.b, points.g, weight, adjoint, log_variance_adjoint, total, by_scale, by_shift
+    )
+    by_shift *= points.roots[: len(by_shift)] / points.roots[p]
     return total, by_scale

@@ -1,14 +1,15 @@
 """ψ(x*) | y, scales ~ N(μ*, V*): one draw of the kernel process, conditioned on the data."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag import gaussian, kernels
+from cadlag import gaussian
 
 Array = NDArray[np.float64]
+Points = Any  # what a process carries for a set of inputs, `log_variance` among it: kernels.Layers, or several of them
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,11 @@ class Scales:
 class Maker(Protocol):
     """What an atom asks of its process."""
 
-    def layers(self, scales: Scales, X: Array | None = None) -> kernels.Layers:
+    def layers(self, scales: Any, X: Array | None = None) -> Points:
         """The recursion at given scales and inputs."""
+
+    def cross(self, rows: Points, columns: Points) -> Array:
+        """Correlations of the function between two sets of inputs."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Atom:
 
     model: Maker
     scales: Scales
-    points: kernels.Layers
+    points: Points
     conditioner: gaussian.Conditioner
 
     @property
@@ -80,7 +84,7 @@ class Atom:
             (m,) each.
         """
         new = self.model.layers(self.scales, X)
-        cross = kernels.cross_correlations(new, self.points)
+        cross = self.model.cross(new, self.points)
         return self.conditioner.moments(cross, new.log_variance + self.scales.log_output)
 
     def mean(self, X: Array) -> Array:
@@ -97,7 +101,7 @@ class Atom:
             (m,).
         """
         new = self.model.layers(self.scales, X)
-        cross = kernels.cross_correlations(new, self.points)
+        cross = self.model.cross(new, self.points)
         weighted = cross @ (self.conditioner.weight * self.conditioner.beta)
         return weighted * np.exp(0.5 * (new.log_variance + self.scales.log_output))
 
@@ -115,6 +119,6 @@ class Atom:
             (m,) and (m, m).
         """
         new = self.model.layers(self.scales, X)
-        cross = kernels.cross_correlations(new, self.points)
-        own = kernels.cross_correlations(new, new)
+        cross = self.model.cross(new, self.points)
+        own = self.model.cross(new, new)
         return self.conditioner.joint(cross, own, new.log_variance + self.scales.log_output)

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import kernels
-from cadlag.models.atom import Scales
+from cadlag.models.atom import Points, Scales
 
 Array = NDArray[np.float64]
 
@@ -39,8 +40,12 @@ class HiddenLayers:
         """Read a position."""
         raise NotImplementedError
 
-    def layers(self, scales: Scales, X: Array | None = None) -> kernels.Layers:
+    def layers(self, scales: Any, X: Array | None = None) -> Points:
         """The recursion at given scales and inputs."""
+        raise NotImplementedError
+
+    def cross(self, rows: Points, columns: Points) -> Array:
+        """Correlations of the function between two sets of inputs."""
         raise NotImplementedError
 
     def covariances(self, position: Array, X: Array | None = None) -> Iterator[Array]:
@@ -68,6 +73,24 @@ class HiddenLayers:
             sd = np.exp(0.5 * points.log_variance)
             yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)
 
+    def covariance(self, position: Array, X: Array | None = None) -> Array:
+        """c_{K+1} Σ_K, the covariance of the function at given inputs.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        X
+            Inputs with intercept; the training inputs by default.
+
+        Returns
+        -------
+        Array
+            Full symmetric matrix.
+        """
+        *_, last = self.covariances(position, X)
+        return math.exp(self.scales(position).log_output) * last
+
     def information(self, position: Array) -> Array:
         """Mutual information -½ log(1 - ρ²) of the function at row i and at row m + i of 2m rows.
 
@@ -85,7 +108,7 @@ class HiddenLayers:
         values = np.empty(m)
         for i in range(m):
             pair = [self.layers(scales, self.X[k : k + 1]) for k in (i, m + i)]
-            rho = float(kernels.cross_correlations(*pair)[0, 0])
+            rho = float(self.cross(*pair)[0, 0])
             values[i] = -0.5 * math.log(max(1.0 - rho * rho, 1e-16))
         return values
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import gaussian, kernels
-from cadlag.models.atom import Atom, Scales
+from cadlag.models.atom import Atom, Points, Scales
 from cadlag.models.hidden_layers import HiddenLayers
 from cadlag.models.ladder import PowerLadder
 from cadlag.models.noise import log_half_cauchy
@@ -233,7 +233,7 @@ class KernelProcess(PowerLadder, HiddenLayers):
 
     # Likelihood ------------------------------------------------------------------------------------------------------
 
-    def layers(self, scales: Scales, X: Array | None = None) -> kernels.Layers:
+    def layers(self, scales: Any, X: Array | None = None) -> Points:
         """The recursion's diagonals and unit vectors.
 
         Parameters
@@ -251,16 +251,37 @@ class KernelProcess(PowerLadder, HiddenLayers):
         inputs = self.X if X is None else X
         return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order, self.constant)
 
-    def _buffer(self) -> Array:
-        if "correlation" not in self._buffers:
-            self._buffers["correlation"] = np.zeros((len(self.y), len(self.y)))
-        return self._buffers["correlation"]
+    def cross(self, rows: Points, columns: Points) -> Array:
+        """Correlations of the function between two sets of inputs.
 
-    def _observe(self, scales: Scales, floor: float = 0.0) -> tuple[kernels.Layers, gaussian.Observed, Array]:
+        Parameters
+        ----------
+        rows
+            Layers of m inputs.
+        columns
+            Layers of n inputs.
+
+        Returns
+        -------
+        Array
+            (m, n).
+        """
+        return kernels.cross_correlations(rows, columns)
+
+    def _buffer(self, name: str = "correlation") -> Array:
+        if name not in self._buffers:
+            self._buffers[name] = np.zeros((len(self.y), len(self.y)))
+        return self._buffers[name]
+
+    def _correlate(self, points: Points, weight: Array) -> Array:
+        """Correlations of the observations, in a buffer."""
+        return kernels.correlations(points, weight, self._buffer())
+
+    def _observe(self, scales: Scales, floor: float = 0.0) -> tuple[Points, gaussian.Observed, Array]:
         points = self.layers(scales)
         log_noise = np.logaddexp(scales.log_noise, 2.0 * math.log(floor)) if floor > 0.0 else scales.log_noise
         data = gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
-        return points, data, kernels.correlations(points, data.weight, self._buffer())
+        return points, data, self._correlate(points, data.weight)
 
     def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
         """The observations in units of their standard deviations, and the lower triangle of their correlations.
@@ -334,22 +355,41 @@ class KernelProcess(PowerLadder, HiddenLayers):
             found = marginal(correlation, data)
         except gaussian.NotPositiveDefiniteError:
             return failed
-        by_weight, by_inner = kernels.reverse(points, data.weight, found.pairs, found.log_signal)
-        gradient = self._collect(by_weight, by_inner, found)
-        if floor > 0.0 and self.noise_variance is None:
-            gradient[-1] /= 1.0 + floor * floor * math.exp(-float(position[-1]))
+        gradient = np.zeros(self.dimension)
+        self._pull_back(points, data, found, gradient)
+        if self.noise_variance is None:
+            gradient[-1] = found.log_noise.sum()
+            if floor > 0.0:
+                gradient[-1] /= 1.0 + floor * floor * math.exp(-float(position[-1]))
         return (found.value, gradient) if np.isfinite(found.value + gradient.sum()) else failed
 
-    def _collect(self, by_weight: Array, by_inner: Array, marginal: gaussian.MarginalGradient) -> Array:
-        gradient = np.zeros(self.dimension)
+    def _pull_back(
+        self, points: Points, data: gaussian.Observed, marginal: gaussian.MarginalGradient, gradient: Array
+    ) -> None:
+        """The gradient by everything but the noise."""
+        by_weight, by_inner = kernels.reverse(points, data.weight, marginal.pairs, marginal.log_signal)
         if self.n_scales:
-            by_layer = np.empty(self.depth + 1)
-            by_layer[0], by_layer[1:-1], by_layer[-1] = by_weight.sum(), by_inner, marginal.log_signal.sum()
-            gradient[: self.n_inputs] = by_weight
-            gradient[self.n_inputs : self.n_scales] = by_layer[self._layer_slice]
-        if self.noise_variance is None:
-            gradient[-1] = marginal.log_noise.sum()
-        return gradient
+            gradient[: self.n_scales] = self.by_scales(by_weight, by_inner, float(marginal.log_signal.sum()))
+
+    def by_scales(self, by_weight: Array, by_inner: Array, by_output: float) -> Array:
+        """Derivatives by the random log s's and log c's.
+
+        Parameters
+        ----------
+        by_weight
+            Derivatives by `log_weights`, (p,).
+        by_inner
+            Derivatives by log c_2 .. log c_K.
+        by_output
+            Derivative by log c_{K+1}.
+
+        Returns
+        -------
+        Array
+            In the order of a position.
+        """
+        by_layer = np.concatenate(([by_weight.sum()], by_inner, [by_output]))
+        return np.concatenate((by_weight, by_layer[self._layer_slice]))
 
     # Given the scales ------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.low_rank import precision_of_sums, solve_upper
 from cadlag.models.network.atom import Units
@@ -15,13 +14,13 @@ from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.scales import Priors, walk_scales
 from cadlag.models.network.sweep import polish_units, sweep_units
+from cadlag.models.probes import as_info, probe_rows
 from cadlag.samplers.contract import Apart, Array, Info, State
 from cadlag.samplers.nuts import Nuts
 from cadlag.samplers.tempering import Tempered
 
 FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
 TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
-N_PROBES = 8
 POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged
 BULK_DEPTH = 3  # doublings of a trajectory of the bulk's scales
@@ -35,11 +34,6 @@ def floor_at(iteration: int, n_warmup: int) -> float:
     if t >= TIMES[-1]:
         return 0.0
     return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
-
-
-def probe_rows(n: int) -> NDArray[np.int64]:
-    """The training rows at which the function is watched."""
-    return np.linspace(0, max(n - 1, 0), min(N_PROBES, n)).round().astype(np.int64)
 
 
 def gains_of_units(weights: Array, C: Array, variances: Array, noise: float) -> Array:
@@ -235,8 +229,7 @@ class Sweeps(Apart):
         used = gains_of_units(weights, precision_of_sums(factor, variances, ground.noise), variances, ground.noise)
         left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
         at = model.y[rows] - model.row_noise(units, floor)[rows] * left
-        looked = {f"probe{k}": float(f) for k, f in enumerate(at)}
-        return value, {**looked, "n_used": float((used > 0.0).sum())}
+        return value, {**as_info(at), "n_used": float((used > 0.0).sum())}
 
 
 class ExchangedSweeps(Tempered):
