@@ -272,8 +272,8 @@ def test_floor_falls_and_ends_before_warm_up_does():
     floors = np.array([floor_at(i, 400) for i in range(401)])
     assert np.all(np.diff(floors) <= 0.0)
     assert floors[0] > 0.3
-    assert np.all(floors[380:] == 0.0)
-    assert np.all(floors[:380] > 0.0)
+    assert np.all(floors[320:] == 0.0)
+    assert np.all(floors[:320] > 0.0)
 
 
 def test_a_jump_is_found():

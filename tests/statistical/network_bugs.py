@@ -165,15 +165,15 @@ def present_point_always_first() -> None:
 def floor_that_stays() -> None:
     """The noise floor of warm-up still there in the sampling."""
     right = Sweeps._walk
-    Sweeps._walk = lambda self, rng, units, sums, ground, floor: right(self, rng, units, sums, ground, 0.3)
+    Sweeps._walk = lambda self, rng, units, sums, ground, floor: right(self, rng, units, sums, ground, 1.0)
 
 
 def stale_bulk() -> None:
     """Units drawn against the bulk and noise of before these moved."""
     right = Sweeps._move_bulk
 
-    def wrong(self: Sweeps, rng: Any, units: Any, state: Any, floor: float) -> Any:
-        moved, *rest = right(self, rng, units, state, floor)
+    def wrong(self: Sweeps, rng: Any, units: Any, state: Any, floor: float, iteration: int) -> Any:
+        moved, *rest = right(self, rng, units, state, floor, iteration)
         stale = self.target.ground(units, floor)
         self.target.__dict__["ground"] = lambda *_: stale
         return moved, *rest
@@ -191,14 +191,16 @@ def step_size_that_adapts_for_ever() -> None:
     Sweeps._move_bulk = wrong
 
 
+LONG = {"n_replications": 8000}  # where a draw is moved so little that only many show it
+
 # The move that shows each; "sweeps" are all of them together, with the settings of small_network that follow.
 BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
     lost_jacobian_of_the_input_scales: ("inputs", {}),
-    no_prior_along_the_circle: ("circle", {}),
+    no_prior_along_the_circle: ("circle", {"n_inputs": 5, **LONG}),
     stale_sums: ("sweeps", {}),
     stale_residual: ("circle", {}),
     density_of_s_for_log_s: ("lattice", {}),
-    guess_that_knows_the_unit: ("circle", {}),
+    guess_that_knows_the_unit: ("circle", LONG),
     scales_drawn_where_visits_depend_on_them: ("polish", {}),
     wrong_length: ("circle", {}),
     missing_half: ("lattice", {}),
@@ -206,14 +208,15 @@ BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
     largest_no_longer_largest: ("scales", {}),
     present_point_always_first: ("lattice", {"activation": "relu"}),
     floor_that_stays: ("scales", {}),
-    stale_bulk: ("sweeps", {"bulk_depth": 1}),
+    stale_bulk: ("sweeps", {"bulk_depth": 1, **LONG}),
     step_size_that_adapts_for_ever: ("bulk", {}),
 }
 
 
-def largest_z(move: str, options: dict[str, Any], n_replications: int = 2000) -> float:
+def largest_z(move: str, options: dict[str, Any]) -> float:
     """The check of a move."""
-    settings = {"activation": "auto", "alpha": 1.2, **MOVES.get(move, {}), **options}
+    settings = {"activation": "auto", "alpha": 1.2, "n_replications": 2000, **MOVES.get(move, {}), **options}
+    n_replications = settings.pop("n_replications")
     advance = sweeps if move == "sweeps" else one_move(move)
     return float(np.nanmax(np.abs(paired(small_network(**settings), advance, n_replications, 71))))
 

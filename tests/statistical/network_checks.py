@@ -10,7 +10,7 @@ from scipy import stats
 
 from cadlag.gaussian import sample_normal
 from cadlag.models.network import sweep
-from cadlag.models.network.columns import SIGN, Fit, Law, Members, Rows, take_out
+from cadlag.models.network.columns import SIGN, Fit, Law, Members, Rows
 from cadlag.models.network.inputs import move_input_scales
 from cadlag.models.network.kernel import Sweeps
 from cadlag.models.network.model import StableNetwork
@@ -18,9 +18,9 @@ from cadlag.models.network.model import StableNetwork
 Array = NDArray[np.float64]
 
 
-def small_network(activation: str, alpha: float, n: int = 8, **options: object) -> StableNetwork:
+def small_network(activation: str, alpha: float, n: int = 8, n_inputs: int = 2, **options: object) -> StableNetwork:
     """Eight rows of two inputs, three units."""
-    X = np.column_stack([np.ones(n), np.random.default_rng(7).uniform(-2.0, 2.0, (n, 2))])
+    X = np.column_stack([np.ones(n), np.random.default_rng(7).uniform(-2.0, 2.0, (n, n_inputs))])
     return StableNetwork(X, np.zeros(n), n_units=3, alpha=alpha, activation=activation, **options)
 
 
@@ -116,11 +116,11 @@ def one_move(name: str) -> Callable[..., Array]:
 
 def visit_alone(rng: np.random.Generator, circle: bool, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
     """Each unit by one of the two ways of drawing it, where that way is open to it."""
-    for j in range(len(members.W)):
+    for j in [*range(len(members.W))] * 3:
         if circle and members.kinds[j] != SIGN:
             continue
-        take_out(j, rows.y, fit)
-        sweep.renew(rng, j, 0.5, rows, members, fit, law, not circle)
+        sweep.take_out(j, rows.y, fit)
+        sweep.renew(rng, j, 0.8, rows, members, fit, law, not circle)
         sweep.put_back(j, rows, members, fit, law)
 
 
