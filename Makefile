@@ -53,13 +53,13 @@ docs: $(DOCS)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-ROWS := experiments/kernel_rows.jsonl
-
 experiment: $(READY)
-	$(BIN)/python -m cadlag.experiment run experiments/kernel.toml --rows $(ROWS) --jobs 2
+	$(BIN)/python -m cadlag.experiment run experiments/kernel.toml --rows experiments/kernel_rows.jsonl --jobs 2
+	$(BIN)/python -m cadlag.experiment run experiments/network.toml --rows experiments/network_rows.jsonl --jobs 2
 
 table: $(READY)
-	@$(BIN)/python -m cadlag.experiment table --rows $(ROWS) --by data,method,configuration
+	@$(BIN)/python -m cadlag.experiment table --rows experiments/kernel_rows.jsonl --rows experiments/network_rows.jsonl \
+		--published experiments/published.csv --by data,method,configuration
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache

@@ -254,6 +254,7 @@ def tiny(**settings):
     return StableKernelRegressor(**{**short, **settings})
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [StableKernelRegressor(alpha=1.8, n_draws=5, n_warmup=30, n_chains=1, n_groups=2, centers=True)]
 )

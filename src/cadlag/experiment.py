@@ -19,6 +19,7 @@ A plan is TOML, one `[[experiment]]` for each entry, or JSON, a list of such ent
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib
 import json
 import math
@@ -274,7 +275,10 @@ def _attempt(
     return number, values, time.perf_counter() - start, error
 
 
-def table(rows: Iterable[Row], by: Sequence[str] = ("data", "method"), metrics: Sequence[str] = TABLE_METRICS) -> str:
+def table(
+    rows: Iterable[Row], by: Sequence[str] = ("data", "method"), metrics: Sequence[str] = TABLE_METRICS,
+    published: Iterable[Mapping[str, str]] = (),
+) -> str:  # fmt: skip
     """Lay out mean (standard deviation) over seeds as plain text, whatever the order of the rows.
 
     Parameters
@@ -285,6 +289,8 @@ def table(rows: Iterable[Row], by: Sequence[str] = ("data", "method"), metrics: 
         The fields of a row whose values make the lines of the table.
     metrics
         The columns.
+    published
+        Figures from elsewhere (data, method, metric, mean, sd), on lines of their own for the same data.
 
     Returns
     -------
@@ -300,8 +306,24 @@ def table(rows: Iterable[Row], by: Sequence[str] = ("data", "method"), metrics: 
         if row.seed in values:
             raise ValueError(f"{' '.join(group)} has seed {row.seed} more than once; add 'configuration' to `by`.")
         values[row.seed] = row.value
-    cells = [(*group, *_cells(groups[group], metrics)) for group in sorted(groups)]
-    return _aligned([(*by, "n", *metrics), *cells], n_left=len(by))
+    lines = {group: _cells(values, metrics) for group, values in groups.items()}
+    known = {dict(zip(by, group)).get("data") for group in groups}
+    for figure in published:
+        if figure["data"] in known and figure["metric"] in metrics:
+            group = tuple({**figure, "method": f"{figure['method']}, published"}.get(name, "") for name in by)
+            cells = lines.setdefault(group, ["-"] * (1 + len(metrics)))
+            cells[1 + list(metrics).index(figure["metric"])] = f"{figure['mean']} ({figure['sd'] or '-'})"
+    return _aligned([(*by, "n", *metrics), *((*group, *lines[group]) for group in sorted(lines))], n_left=len(by))
+
+
+def read_published(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Read figures from a CSV file with the columns data, method, metric, mean, sd."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        reader = csv.DictReader(stream)
+        figures = list(reader)
+    if missing := {"data", "method", "metric", "mean", "sd"} - set(reader.fieldnames or ()):
+        raise ValueError(f"{path} has no column {min(missing)!r}.")
+    return figures
 
 
 def _cells(values: Mapping[str, Mapping[int, float]], names: Sequence[str]) -> list[str]:
@@ -363,8 +385,9 @@ def _parser() -> argparse.ArgumentParser:
     tabler = commands.add_parser("table", help="print mean (standard deviation) over seeds")
     tabler.add_argument("--by", default="data,method", help="fields of a row, separated by commas")
     tabler.add_argument("--metrics", default=",".join(TABLE_METRICS), help="columns, separated by commas")
-    for command in (runner, tabler):
-        command.add_argument("--rows", required=True, help="the row file")
+    tabler.add_argument("--published", help="a CSV file of figures to stand beside ours")
+    runner.add_argument("--rows", required=True, help="the row file")
+    tabler.add_argument("--rows", required=True, action="append", help="a row file; may be given more than once")
     return parser
 
 
@@ -382,10 +405,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if args.command == "run":
             run(_chosen(read_plan(args.plan), args.only), args.rows, n_jobs=args.jobs)
-        elif not os.path.exists(args.rows):
-            raise FileNotFoundError(f"There is no row file {args.rows}; `run` makes one.")
+        elif absent := [path for path in args.rows if not os.path.exists(path)]:
+            raise FileNotFoundError(f"There is no row file {absent[0]}; `run` makes one.")
         else:
-            print(table(RowFile(args.rows).read(), args.by.split(","), args.metrics.split(",")))
+            rows = [row for path in args.rows for row in RowFile(path).read()]
+            published = read_published(args.published) if args.published else ()
+            print(table(rows, args.by.split(","), args.metrics.split(","), published))
     except (ValueError, OSError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 1 if isinstance(error, RuntimeError) else 2

@@ -30,7 +30,7 @@ def test_known_amplitude_and_noise() -> None:
     assert np.abs(z).max() < LARGEST_Z
 
 
-@pytest.mark.parametrize("activation", ["sign", "auto"])
+@pytest.mark.parametrize("activation", [pytest.param("sign", marks=pytest.mark.slow), "auto"])
 def test_input_scales(activation: str) -> None:
     z = paired(small_network(activation, 1.0, input_scales=True), sweeps, 1500, 13)
     assert np.abs(z).max() < LARGEST_Z

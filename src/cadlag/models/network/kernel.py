@@ -25,7 +25,7 @@ POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction al
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged
 BULK_DEPTH = 3  # doublings of a trajectory of the bulk's scales
 NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
-BULK_EVERY = 3  # sweeps for each trajectory of the bulk, which is the dearer part
+BULK_EVERY, FEW_ROWS = 3, 100  # sweeps for each trajectory of the bulk, the dearer part; with few rows it is not
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -76,6 +76,7 @@ class Sweeps(Apart):
         self.target, self.n_warmup = target, n_warmup
         self._probes = probe_rows(len(target.y))
         self._known: tuple[Any, Ground] | None = None
+        self._every = BULK_EVERY if target.process is not None and len(target.y) > FEW_ROWS else 1
         self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
 
     def init(self, rng: np.random.Generator) -> State:
@@ -113,7 +114,7 @@ class Sweeps(Apart):
         """The bulk, a sweep over the units, then the scales."""
         model, iteration = self.target, state["iteration"]
         warming, bulk = iteration < self.n_warmup, model.process is not None
-        every = BULK_EVERY if bulk and not self._no_floor <= iteration < self.n_warmup else 1
+        every = 1 if self._no_floor <= iteration < self.n_warmup else self._every
         floor = max(level, floor_at(iteration - iteration % every, self.n_warmup)) if warming else level
         units, moved = model.read(state["position"]), {}
         info = {"n_gradients": 0.0, "n_failures": 0.0, "accept": math.nan}
@@ -153,7 +154,7 @@ class Sweeps(Apart):
         model, start = self.target, self._no_floor
         assert model.process is not None
         given = GivenUnits(model.process, model.columns(units), model.variances(units))
-        n_moves = self.n_warmup - start if iteration >= start else -(-start // BULK_EVERY)
+        n_moves = self.n_warmup - start if iteration >= start else -(-start // self._every)
         return Nuts(given, n_moves, max_depth=BULK_DEPTH)
 
     def _learn_anew(self, units: Units, state: State) -> State:
