@@ -48,7 +48,6 @@ def run(settings: Settings) -> Report:
     what = f"largest (peak - base) / 8n(I + 3M) from {_MEASURED_FROM} rows"
     report.figures.append(Figure(what, worst, "<=", 1.0))
     report.notes.append(f"I = {N_INPUTS} inputs; the bound is 8n(I + 3M) bytes beyond the base, data included")
-    report.notes.append("a size with few sweeps may miss the peak, which is in moves of a unit together with others")
     return report
 
 
