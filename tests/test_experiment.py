@@ -14,7 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import datasets, experiment
-from cadlag.experiment import Row, RowFile, Task, evaluate_task, read_plan, run, table
+from cadlag.experiment import Row, RowFile, Task, evaluate_task, read_plan, read_published, run, table
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
 METRICS = ("rmse", "mae")
@@ -392,3 +392,17 @@ def test_module_runs_as_a_command(path):
     command = [sys.executable, "-m", "cadlag.experiment", "table", "--rows", str(path), "--metrics", "rmse"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1].split() == ["sim1d", "m", "1", "0.5", "(-)"]
+
+
+def test_published_figures_stand_beside_ours(tmp_path):
+    file = tmp_path / "published.csv"
+    file.write_text("data,method,metric,mean,sd\nsim1d,GP,rmse,0.69,0.05\nsim1d,GP,mae,0.5,\nyacht,GP,rmse,0.48,0.23\n")
+    rows = [Row("sim1d", "kernel", "{}", seed, "rmse", 0.5 + seed, 1.0, "0") for seed in range(2)]
+    lines = table(rows, metrics=("rmse", "mae"), published=read_published(file)).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["sim1d", "GP,", "published", "-", "0.69", "(0.05)", "0.5", "(-)"],
+        ["sim1d", "kernel", "2", "1", "(0.71)", "-"],
+    ]
+    file.write_text("data,method,mean,sd\n")
+    with pytest.raises(ValueError, match="has no column 'metric'"):
+        read_published(file)

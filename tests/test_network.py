@@ -12,7 +12,7 @@ from cadlag.models.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.models.network.bulk import GivenUnits
 from cadlag.models.network.circle import cosine_integral, draw_angle, switch_angles, walk
 from cadlag.models.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
-from cadlag.models.network.kernel import Sweeps, floor_at
+from cadlag.models.network.kernel import Sweeps, floor_at, gains_of_units
 from cadlag.models.network.lattice import score
 from cadlag.models.network.model import StableNetwork
 
@@ -335,3 +335,17 @@ def test_replace_keeps_nothing_stale():
     model = network()
     assert model.square == pytest.approx(float(Y @ Y))
     assert replace(model, y=2.0 * Y).square == pytest.approx(4.0 * float(Y @ Y))
+
+
+@pytest.mark.parametrize("options", GROUNDS)
+def test_gains_of_units_are_what_the_likelihood_loses_without_them(options):
+    model = network(**options)
+    units = model.read(model.sample_prior(np.random.default_rng(20)))
+    _, fit, noise = pieces(model, units)
+    whole = model.log_likelihood_at(model.write(units), 0.0)
+    found = gains_of_units(fit.C @ fit.products, fit.C, model.variances(units), noise)
+    for j in range(model.n_units):
+        log_s = units.log_s.copy()
+        log_s[j] = -1000.0
+        without = model.log_likelihood_at(model.write(units._replace(log_s=log_s)), 0.0)
+        assert found[j] == pytest.approx(whole - without, rel=1e-6, abs=1e-7)

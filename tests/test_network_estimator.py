@@ -1,8 +1,11 @@
 """The network's scikit-learn face: predictions, files, chains, and where it jumps."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_backend
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -102,6 +105,8 @@ def test_relu_networks_have_no_breaks():
         ({"activation": "tanh"}, "activation must be one of sign, relu, auto"),
         ({"n_units": 0}, "n_units must be an integer of at least 1"),
         ({"amplitude": -1.0}, "amplitude must be a positive number"),
+        ({"amplitude": "a"}, "amplitude must be a positive number"),
+        ({"noise_variance": 1e-20}, "noise_variance is smaller than 1e-14 of the variance of y"),
         ({"input_scales": "yes"}, "input_scales must be True or False"),
         ({"alpha": 2.5}, r"alpha must be a number in \(0, 2\]"),
         ({"alpha": "sample"}, "reserved for a later version"),
@@ -191,3 +196,27 @@ def test_bulk_serves_what_is_smooth():
     assert model.model_.bulk_depth == 1
     assert model.posterior_["bulk_scales"].shape == (2, 60, 3)
     assert np.sqrt(np.mean((model.predict(x, kind="function") - truth) ** 2)) < 0.05
+
+
+def test_scales_stand_beside_the_inputs_that_they_belong_to():
+    model = regressor(n_draws=11, n_warmup=20, bulk=False, input_scales=True).fit(PLANE, HEIGHT)
+    expected = np.median(model.posterior_["input_scales"].reshape(-1, 3), axis=0)
+    np.testing.assert_allclose(model.feature_relevance(n_atoms=4)["scale"], expected)
+
+
+def test_names_of_inputs_do_not_hide_columns():
+    frame = pd.DataFrame(PLANE, columns=["size", "offset", "c"])
+    breaks = regressor(activation="sign", n_draws=20, n_warmup=100, bulk=False).fit(frame, HEIGHT).break_points()
+    assert {"size", "offset", "normal of size", "normal of offset", "c"} <= set(breaks)
+    assert breaks["size"][0] == pytest.approx(5.0, abs=1.5)
+
+
+def test_threads_share_a_model_but_no_buffers():
+    with parallel_backend("threading", n_jobs=2):
+        model = regressor(n_draws=10, n_warmup=20, n_jobs=2).fit(PLANE, HEIGHT)
+    values = [[model.model_.log_target(x, 0.0) for x in chain] for chain in model.posterior_.positions]
+    np.testing.assert_allclose(model.posterior_.stats["log_target"], values, rtol=1e-8, atol=1e-6)
+    expected = model.predict(PLANE)
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(lambda _: model.predict(PLANE), range(6)):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)

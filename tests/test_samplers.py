@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from cadlag.samplers import SAMPLERS
-from cadlag.samplers.adaptation import windows
+from cadlag.samplers.adaptation import average, restart_averaging, windows
 from cadlag.samplers.contract import find_start
 from cadlag.samplers.jumps import NutsWithJumps
 from cadlag.samplers.laplace import Modes, find_modes
@@ -389,3 +389,11 @@ def test_modes_are_taken_by_their_mass() -> None:
     starts = np.array([joined.start(rng, TWO_MODES)[0].sum() > 0.0 for _ in range(2000)])
     share = np.exp(joined.log_masses[right]).sum() / np.exp(joined.log_masses).sum()
     assert abs(starts.mean() - share) < 4.0 * np.sqrt(share * (1.0 - share) / 2000)
+
+
+def test_a_short_average_does_not_outgrow_the_first_step():
+    nuts = Nuts(small_model(), 1)
+    state = nuts.start_from(np.zeros(small_model().dimension))
+    state["averaging"] = average(restart_averaging(0.3), 1.0, 0.8)
+    assert math.exp(state["averaging"]["log_mean"]) > 3.0
+    assert nuts.freeze(state)["step_size"] == pytest.approx(0.3)

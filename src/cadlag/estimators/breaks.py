@@ -111,7 +111,7 @@ class BreakPlanes(Table):
     ----------
     columns
         probability, size, size_q05, size_q95, share (of training rows on the upper side), offset, and the normal's
-        coefficients by input; a row a hyperplane.
+        coefficients by input ("normal of size" for an input whose name is taken); a row a hyperplane.
     normals
         The coefficients, (hyperplanes, inputs), of unit length on standardised inputs.
     min_size
@@ -136,6 +136,7 @@ class BreakPlanes(Table):
         normals = leaders[:, 1:] / inputs.scale
         columns = {
             **_size_columns(net * spread, least * spread), "share": np.array([c.share for c in found]),
-            "offset": normals @ inputs.centre - leaders[:, 0], **dict(zip(names, normals.T)),
+            "offset": normals @ inputs.centre - leaders[:, 0],
         }  # fmt: skip
-        return cls(columns, normals, least * spread)
+        own = {f"normal of {name}" if name in columns else name: values for name, values in zip(names, normals.T)}
+        return cls({**columns, **own}, normals, least * spread)

@@ -145,7 +145,8 @@ class ConditionedRegressor(SampledRegressor):
         low, middle, high = np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
         columns = {"input": self._input_names()[first:], "relevance": middle, "q05": low, "q95": high}
         if "input_scales" in self.posterior_.draws:
-            scales = self.posterior_["input_scales"].reshape(-1, self.model_.n_inputs)[:, first:]
+            draws = self.posterior_["input_scales"]
+            scales = draws.reshape(-1, draws.shape[-1])[:, -len(variants) :]  # not the intercept's
             columns |= dict(zip(("scale", "scale_q05", "scale_q95"), np.quantile(scales, [0.5, 0.05, 0.95], axis=0)))
         return Table(columns)
 

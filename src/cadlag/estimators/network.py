@@ -1,5 +1,7 @@
 """y = Σ_j w_j φ_j(x) + ε, w_j with infinite variance: the stable network's scikit-learn face."""
 
+import math
+import numbers
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +19,7 @@ Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
+LEAST_NOISE = 1e-14  # of a known noise variance, in units of that of y
 MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
 
 
@@ -39,7 +42,8 @@ class StableNetworkRegressor(ConditionedRegressor):
         Whether a kernel process is added to the units, for the smooth part of the function, at a cost of n³ a draw;
         "auto" adds it up to 1,000 rows.
     input_scales
-        Whether the inputs have positive stable scales, shared by all units, that can switch an input off.
+        Whether the inputs have positive stable scales, shared by all units, that can switch an input off; at alpha 2
+        all scales are 1.
     amplitude
         τ, the scale of all output weights, or None to learn it.
     noise_variance
@@ -152,8 +156,18 @@ class StableNetworkRegressor(ConditionedRegressor):
         if not isinstance(self.input_scales, bool | np.bool_):
             raise ValueError(f"input_scales must be True or False, got {self.input_scales!r}")
         known = self.amplitude
-        if known is not None and not (np.ndim(known) == 0 and np.isfinite(known) and known > 0):
+        is_number = isinstance(known, numbers.Real) and not isinstance(known, bool)
+        if known is not None and not (is_number and 0.0 < known < math.inf):
             raise ValueError(f"amplitude must be a positive number, or None to learn it, got {known!r}")
+
+    def _known_noise(self, n: int) -> float | Array | None:
+        known = super()._known_noise(n)
+        if known is not None and np.min(known) < LEAST_NOISE:
+            raise ValueError(
+                f"noise_variance is smaller than {LEAST_NOISE:g} of the variance of y, which the arithmetic cannot "
+                "tell from none: give a larger one"
+            )
+        return known
 
     def _make_model(self, X: Array, y: Array) -> StableNetwork:
         return StableNetwork(
@@ -179,7 +193,8 @@ class StableNetworkRegressor(ConditionedRegressor):
         )  # fmt: skip
 
     def _labels(self) -> dict[str, list[str]]:
-        return {"input_scales": self._input_names()[1:], **self._probe_labels()}
+        bulk = [*self._input_names(), "amplitude"]
+        return {"input_scales": self._input_names()[1:], "bulk_scales": bulk, **self._probe_labels()}
 
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
         return self._function_at_probes(stats)
@@ -219,14 +234,14 @@ class StableNetworkRegressor(ConditionedRegressor):
             A table, with the draws of the largest jump's place behind it in one dimension.
         """
         check_is_fitted(self)
-        if self.activation == "relu":
+        if self.model_.activation == "relu":
             raise ValueError('a network of ReLU units is continuous: fit with activation "auto" or "sign"')
         positions = self.posterior_.atoms(n_atoms)
         spread = float(self.response_scaling_.scale)
         noise = np.sqrt([self.model_.new_noise(self.model_.read(p)) for p in positions])
-        least = float(np.median(noise)) if min_size is None else float(min_size) / spread
-        if not least > 0.0:
+        if min_size is not None and not (isinstance(min_size, numbers.Real) and 0.0 < min_size < math.inf):
             raise ValueError(f"min_size must be positive, got {min_size!r}")
+        least = float(np.median(noise)) if min_size is None else float(min_size) / spread
         make = BreakPoints.find if self.n_features_in_ == 1 else BreakPlanes.find
         return make(
             as_generator(random_state), self.model_, positions, least, spread, self.input_scaling_,

@@ -12,6 +12,7 @@ target is prior × likelihood^β; 1 is the posterior.
 """
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -71,7 +72,7 @@ class KernelProcess(PowerLadder, HiddenLayers):
     noise_prior_on: str = "variance"
     noise_scale: float = 1.0
     constant: float = 1.0
-    _buffers: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    _buffers: dict[tuple[str, int], Array] = field(default_factory=dict, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave buffers and cached values behind when pickled."""
@@ -269,9 +270,10 @@ class KernelProcess(PowerLadder, HiddenLayers):
         return kernels.cross_correlations(rows, columns)
 
     def _buffer(self, name: str = "correlation") -> Array:
-        if name not in self._buffers:
-            self._buffers[name] = np.zeros((len(self.y), len(self.y)))
-        return self._buffers[name]
+        key = (name, threading.get_ident())  # threads may share a model, not a buffer
+        if key not in self._buffers:
+            self._buffers[key] = np.zeros((len(self.y), len(self.y)))
+        return self._buffers[key]
 
     def _correlate(self, points: Points, weight: Array) -> Array:
         """Correlations of the observations, in a buffer."""

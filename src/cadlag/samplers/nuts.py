@@ -24,6 +24,7 @@ from cadlag.samplers.contract import Apart, Array, Info, State, Target, find_sta
 from cadlag.samplers.laplace import find_modes
 
 _MAX_ENERGY_ERROR = 1000.0
+_FEW = 10  # steps, whose average says little
 
 
 class _Point:
@@ -355,6 +356,8 @@ class Nuts(Apart):
         """
         averaging = state["averaging"]
         step = math.exp(averaging["log_mean"]) if averaging["count"] > 0 else averaging["tried"]
+        if 0 < averaging["count"] < _FEW:  # the average starts far above the step that was found first
+            step = min(step, 0.1 * math.exp(averaging["centre"]))
         return {**state, "step_size": step, "iteration": max(state["iteration"], self.n_warmup)}
 
 

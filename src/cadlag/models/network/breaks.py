@@ -15,7 +15,7 @@ from cadlag.models.network.model import StableNetwork
 Array = NDArray[np.float64]
 
 SIMILAR = 0.8  # correlation of the sides of the rows beyond which two hyperplanes count as one
-MOST_CLUSTERS = 20
+MOST_CLUSTERS, MOST_LEADERS = 20, 2000
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,11 @@ def cluster_planes(planes: Planes, X: Array, n_draws: int, least: float) -> list
     left = np.ones(len(kept), dtype=bool)
     centred = sides - sides.mean(axis=0)
     centred /= np.linalg.norm(centred, axis=0)
-    alike = np.abs(centred.T @ centred) >= SIMILAR
-    while left.any() and len(clusters) < MOST_CLUSTERS:
-        leader = int(np.argmax(np.where(left, alike @ (weight * left), -1.0)))
-        members = np.flatnonzero(alike[leader] & left)
+    leaders = np.sort(np.argsort(-weight, kind="stable")[:MOST_LEADERS])
+    alike = np.abs(centred[:, leaders].T @ centred) >= SIMILAR
+    while left[leaders].any() and len(clusters) < MOST_CLUSTERS:
+        first = int(np.argmax(np.where(left[leaders], alike @ (weight * left), -1.0)))
+        leader, members = leaders[first], np.flatnonzero(alike[first] & left)
         turned = np.sign(centred[:, members].T @ centred[:, leader])
         net = np.zeros(n_draws)
         np.add.at(net, planes.draw[kept[members]], turned * planes.size[kept[members]])

@@ -2,8 +2,9 @@
 
 A position is one flat vector: the units (b_j, v_j) row by row, log s, kinds, the log scales S of the inputs where they
 are random, those of the bulk cΣ_K, a kernel process, where there is one, log τ, log σ². A unit sees b_j + v_jᵀS^½x.
-Level d of the target is the posterior with σ² + d² in place of σ², where known variances that differ by row are raised
-in proportion; 0 is the posterior. σ² is at least 1e-10, which binds only where the units fit the responses exactly.
+Level d of the target is the posterior with σ² + d² in place of σ² (without bulk, known variances that differ by row are
+raised in proportion); 0 is the posterior. An unknown σ² is at least 1e-10, which binds only where the units fit the
+responses exactly.
 """
 
 import math
