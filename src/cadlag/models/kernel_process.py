@@ -14,7 +14,7 @@ target is prior × likelihood^β; 1 is the posterior.
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import gaussian, kernels
-from cadlag.models.atom import Atom, Points, Scales
+from cadlag.models.atom import Points, Scales
+from cadlag.models.given_scales import GivenScales
 from cadlag.models.hidden_layers import HiddenLayers
 from cadlag.models.ladder import PowerLadder
 from cadlag.models.noise import log_half_cauchy
@@ -35,7 +36,7 @@ _LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any 
 
 
 @dataclass(frozen=True)
-class KernelProcess(PowerLadder, HiddenLayers):
+class KernelProcess(PowerLadder, HiddenLayers, GivenScales):
     """Prior, likelihood and gradient of the deep kernel process.
 
     Attributes
@@ -392,57 +393,3 @@ class KernelProcess(PowerLadder, HiddenLayers):
         """
         by_layer = np.concatenate(([by_weight.sum()], by_inner, [by_output]))
         return np.concatenate((by_weight, by_layer[self._layer_slice]))
-
-    # Given the scales ------------------------------------------------------------------------------------------------
-
-    def condition(self, position: Array) -> Atom:
-        """The Gaussian process that one draw stands for, given the data.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        Atom
-            Conditions to a normal law at any new inputs.
-        """
-        return self.condition_on(position, self.y)[0]
-
-    def condition_on(self, position: Array, y: Array) -> tuple[Atom, Array]:
-        """The same given other responses at the training inputs.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        y
-            Responses.
-
-        Returns
-        -------
-        tuple[Atom, Array]
-            The conditional process, and one over the standard deviation of each response.
-        """
-        scales = self.scales(position)
-        points, data, correlation = self._observe(scales)
-        omega = np.exp(-0.5 * data.log_total)
-        given = gaussian.condition(correlation, replace(data, scaled=y * omega))
-        return Atom(self, scales, points, given), omega
-
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, scales) of each row.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        Array
-            (n,).
-        """
-        _, data, correlation = self._observe(self.scales(position))
-        return gaussian.leave_one_out(correlation, data)
