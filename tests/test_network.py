@@ -32,8 +32,7 @@ def function_covariance(model, units, rows, columns):
     value = (left * model.variances(units)) @ right.T
     if model.process is not None:
         at, both = model.bulk_position(units), np.vstack([rows, columns])
-        *_, last = model.process.covariances(at, both)
-        value += math.exp(model.process.scales(at).log_output) * last[: len(rows), len(rows) :]
+        value += model.process.covariance(at, both)[: len(rows), len(rows) :]
     return value
 
 

@@ -30,9 +30,7 @@ def sample_function(rng: np.random.Generator, model: StableNetwork, position: Ar
     y = model.columns(units, X) @ (np.sqrt(model.variances(units)) * rng.standard_normal(model.n_units))
     if model.process is not None:
         at = model.bulk_position(units)
-        *_, last = model.process.covariances(at, X)
-        root = math.exp(0.5 * model.process.scales(at).log_output)
-        y += root * sample_normal(rng, np.zeros(len(y)), last, 1)[0]
+        y += sample_normal(rng, np.zeros(len(y)), model.process.covariance(at, X), 1)[0]
     return y
 
 

@@ -136,7 +136,7 @@ def sweep_units(
 def polish_units(rng: np.random.Generator, n_visits: int, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
     """Directions alone, of units drawn in proportion to a_j: scales stay, so that who is visited stays as likely."""
     reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
-    log_prior, both = np.zeros(1), n_visits < 0
+    log_prior, both = np.zeros(1), n_visits < 0  # False, but no constant, for which all would be compiled once more
     for _ in range(n_visits):
         j = min(int(np.searchsorted(reach, rng.random() * reach[-1])), len(reach) - 1)
         variances = np.full(1, from_log(law.log_scale + members.log_s[j]))
