@@ -10,11 +10,20 @@ from scipy.stats import kstest, multivariate_normal
 
 from cadlag.models.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.models.network.bulk import GivenUnits
-from cadlag.models.network.circle import cosine_integral, draw_angle, switch_angles, walk
+from cadlag.models.network.circle import (
+    angle_of,
+    cosine_integral,
+    draw_angle,
+    signs_on_arc,
+    switch_angles,
+    walk,
+    walk_squares,
+)
 from cadlag.models.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
 from cadlag.models.network.kernel import Sweeps, floor_at, gains_of_units
-from cadlag.models.network.lattice import score
-from cadlag.models.network.model import StableNetwork
+from cadlag.models.network.lattice import score, score_on_bulk
+from cadlag.models.network.model import ACTIVATIONS, StableNetwork
+from cadlag.models.network.sweep import polish_units, sweep_units
 
 RNG = np.random.default_rng(5)
 N = 25
@@ -191,7 +200,8 @@ def test_a_column_taken_out_and_put_in_again(options):
     np.testing.assert_allclose(fit.residual, pulled - P @ before.products[rest], rtol=1e-8, atol=1e-10)
     column = model.columns(units)[:, 2] * rows.omega
     fit.images[:, 2] = 0.0
-    put_in(2, column, model.variances(units)[2], noise, rows, fit)
+    image = column if len(rows.inverse) == 0 else rows.inverse @ column
+    put_in(2, column, image, model.variances(units)[2], noise, rows, fit)
     for one, other in zip(fit, before, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
@@ -206,12 +216,18 @@ def test_walk_and_lattice_score_every_column(options):
     angles, signs, precision, pull = np.empty(N), np.empty(N), np.empty(N + 1), np.empty(N + 1)
     switch_angles(X, rows.omega, e, f, angles, signs)
     order = np.argsort(angles)
-    walk(order, signs, rows.inverse, fit, noise, precision, pull)
+    squares = np.full(N + 1, np.sum(rows.omega**2))
+    if len(rows.inverse) > 0:
+        here = signs_on_arc(order, signs, 7)
+        walk_squares(order, 7, here, rows.inverse @ here, rows.inverse, squares)
+    walk(order, signs, squares, fit, noise, precision, pull)
     ends = np.concatenate([[-0.5 * np.pi], angles[order], [0.5 * np.pi]])
     middles = 0.5 * (ends[1:] + ends[:-1])
     directions = np.cos(middles)[:, None] * e + np.sin(middles)[:, None] * f
     law = Law(0.0, noise, 0.5, model.relu_scale, model.density_table)
-    by_lattice = score(directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law)
+    by_lattice = (score if len(rows.inverse) == 0 else score_on_bulk)(
+        directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law
+    )
     V = np.eye(N) if len(rows.inverse) == 0 else rows.inverse
     for arc in range(N + 1):
         column = np.where(X @ directions[arc] >= 0.0, 1.0, -1.0) * rows.omega
@@ -220,6 +236,29 @@ def test_walk_and_lattice_score_every_column(options):
         for found, t in ((precision[arc], pull[arc]), (by_lattice[0][arc], by_lattice[1][arc])):
             assert found == pytest.approx(expected, rel=1e-8)
             assert t == pytest.approx(column @ fit.residual / noise, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("options", GROUNDS)
+@pytest.mark.parametrize("activation", ["sign", "relu", "auto"])
+def test_what_sweeps_keep_up_to_date_is_what_they_end_with(options, activation):
+    model = network(activation=activation, **options)
+    units = model.read(model.sample_prior(np.random.default_rng(12)))
+    kernel, rng = Sweeps(model, 0), np.random.default_rng(13)
+    ground, before = model.ground(units, 0.0), units.W.copy()
+    rows, members, fit, law = kernel.prepare(units, ground)
+    for _ in range(3):
+        sweep_units(rng, np.arange(model.n_units), rows, members, fit, law, ACTIVATIONS[activation])
+        polish_units(rng, 20, rows, members, fit, law)
+    assert not np.allclose(units.W, before)
+    for kept, afresh in zip(fit, kernel.prepare(units, ground)[2], strict=True):
+        np.testing.assert_allclose(kept, afresh, rtol=1e-7, atol=1e-9)
+
+
+def test_the_angle_of_a_direction_on_its_circle():
+    rng = np.random.default_rng(14)
+    e, f = rng.standard_normal((2, 5))
+    for theta in (-1.5, -0.3, 0.0, 0.8, 1.5):
+        assert angle_of(3.0 * (np.cos(theta) * e + np.sin(theta) * f), e, f) == pytest.approx(theta, abs=1e-12)
 
 
 @pytest.mark.parametrize("options", GROUNDS)

@@ -48,9 +48,9 @@ def stale_sums() -> None:
     """ΦᵀVΦ and ΦᵀVy not renewed with the column."""
     right = columns.record
 
-    def wrong(j: int, column: Any, rows: Any, fit: Any) -> Any:
+    def wrong(j: int, column: Any, image: Any, rows: Any, fit: Any) -> Any:
         gram, products = fit.gram.copy(), fit.products.copy()
-        found = right(j, column, rows, fit)
+        found = right(j, column, image, rows, fit)
         fit.gram[:], fit.products[:] = gram, products
         return found
 

@@ -37,6 +37,14 @@ def at_angle(rng: np.random.Generator, theta: float, e: Array, f: Array) -> Arra
 
 
 @njit(**COMPILED)
+def angle_of(direction: Array, e: Array, f: Array) -> float:
+    """θ in [-π/2, π/2] of a direction in the plane of e and f, on the side of e."""
+    ee, ff, ef = np.sum(e * e), np.sum(f * f), np.sum(e * f)
+    we, wf = np.sum(direction * e), np.sum(direction * f)
+    return math.atan2(wf * ee - we * ef, max(we * ff - wf * ef, 0.0))
+
+
+@njit(**COMPILED)
 def switch_angles(X: Array, omega: Array, e: Array, f: Array, angles: Array, signs: Array) -> None:
     """Where each row changes sides, and the candidate's entry at θ = -π/2."""
     n, q = X.shape
@@ -54,26 +62,51 @@ def switch_angles(X: Array, omega: Array, e: Array, f: Array, angles: Array, sig
 
 
 @njit(**COMPILED)
+def signs_on_arc(order: np.ndarray, signs: Array, arc: int) -> Array:
+    """The candidate on an arc, from that at θ = -π/2."""
+    out = signs.copy()
+    for i in order[:arc]:
+        out[i] = -signs[i]
+    return out
+
+
+@njit(**COMPILED)
+def walk_squares(order: np.ndarray, arc: int, column: Array, image: Array, inverse: Array, squares: Array) -> None:
+    """φᵀVφ on each of the n + 1 arcs, both ways from the one on which φ and Vφ are known; in O(n²)."""
+    n, here = len(order), 0.0
+    for i in range(n):
+        here += column[i] * image[i]
+    squares[arc] = here
+    for forward in range(2):
+        value, moving = here, image.copy()
+        for taken in range(n - arc if forward else arc):
+            at = arc + taken if forward else arc - 1 - taken
+            i = order[at]
+            s = column[i]
+            value += 4.0 * s * (s * inverse[i, i] - moving[i])
+            squares[at + 1 if forward else at] = value
+            for k in range(n):
+                moving[k] -= 2.0 * s * inverse[i, k]
+
+
+@njit(**COMPILED)
 def walk(
-    order: np.ndarray, signs: Array, inverse: Array, fit: Fit, noise: float, precision: Array, pull: Array
+    order: np.ndarray, signs: Array, squares: Array, fit: Fit, noise: float, precision: Array, pull: Array
 ) -> None:
-    """S and t of the candidate on each of the n + 1 arcs; `signs` ends at θ = π/2. In O(nM), or O(n² + nM) with V."""
+    """S and t of the candidate on each of the n + 1 arcs, given its φᵀVφ; `signs` ends at θ = π/2. In O(nM)."""
     images, P, residual = fit.images, fit.P, fit.residual
     n, m = P.shape
-    u, t, used, square = np.zeros(m), 0.0, 0.0, 0.0
+    u, t, used = np.zeros(m), 0.0, 0.0
     for i in range(n):
         t += signs[i] * residual[i]
         for k in range(m):
             u[k] += P[i, k] * signs[i]
-    white = len(inverse) == 0
-    image = signs if white else np.dot(inverse, signs)
     for i in range(n):
-        square += signs[i] * image[i]
         fitted = 0.0
         for k in range(m):
             fitted += images[i, k] * u[k]
         used += signs[i] * fitted
-    precision[0], pull[0] = max(square - used, 0.0) / noise, t / noise
+    precision[0], pull[0] = max(squares[0] - used, 0.0) / noise, t / noise
     for step in range(n):
         i = order[step]
         s = signs[i]
@@ -84,12 +117,8 @@ def walk(
             u[k] -= 2.0 * s * P[i, k]
         used += 4.0 * s * (s * leverage - along)
         t -= 2.0 * s * residual[i]
-        if not white:
-            square += 4.0 * s * (s * inverse[i, i] - image[i])
-            for k in range(n):
-                image[k] -= 2.0 * s * inverse[i, k]
         signs[i] = -s
-        precision[step + 1], pull[step + 1] = max(square - used, 0.0) / noise, t / noise
+        precision[step + 1], pull[step + 1] = max(squares[step + 1] - used, 0.0) / noise, t / noise
 
 
 @njit(**COMPILED)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.models.network.circle import pick
-from cadlag.models.network.columns import COMPILED, Array, Fit, Law, Rows, entry, gain
+from cadlag.models.network.columns import COMPILED, Array, Fit, Law, Rows, entry, fill_column, gain
 
 
 @njit(**COMPILED)
@@ -33,7 +33,7 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
 
 @njit(**COMPILED)
 def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array]:
-    """S and t of each candidate, row by row."""
+    """S and t of each candidate where V = I, row by row."""
     images, P, residual = fit.images, fit.P, fit.residual
     (n, m), c = P.shape, len(directions)
     projected, overlap = np.zeros((m, c)), np.zeros((m, c))
@@ -47,19 +47,24 @@ def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) 
             for k in range(c):
                 projected[j, k] += P[i, j] * here[k]
                 overlap[j, k] += images[i, j] * here[k]
-    if len(rows.inverse) > 0:
-        columns = fill_columns(rows.X, rows.omega, directions, kinds, law.relu_scale)
-        image = np.dot(rows.inverse, columns)
-        precision[:] = 0.0
-        for i in range(n):
-            for k in range(c):
-                precision[k] += columns[i, k] * image[i, k]
     for k in range(c):
         for j in range(m):
             precision[k] -= overlap[j, k] * projected[j, k]
         precision[k] = max(precision[k], 0.0) / law.noise
         pull[k] /= law.noise
     return precision, pull
+
+
+@njit(**COMPILED)
+def score_on_bulk(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array, Array]:
+    """S and t of each candidate, and the images Vφ, (c, n)."""
+    c = len(directions)
+    columns = np.empty((c, len(rows.y)))
+    for k in range(c):
+        fill_column(rows.X, rows.omega, directions[k], kinds[k], law.relu_scale, columns[k])
+    image = np.dot(columns, rows.inverse)
+    precision = (columns * image).sum(axis=1) - (np.dot(columns, fit.images) * np.dot(columns, fit.P)).sum(axis=1)
+    return np.maximum(precision, 0.0) / law.noise, np.dot(columns, fit.residual) / law.noise, image
 
 
 @njit(**COMPILED)
@@ -74,14 +79,3 @@ def choose_candidate(
             weights[i * n_scales + k] = log_prior[k] + gain(variances[k], precision[i], pull[i])
     chosen = pick(rng, weights, weights.max())
     return chosen // n_scales, chosen % n_scales
-
-
-@njit(**COMPILED)
-def fill_columns(X: Array, omega: Array, directions: Array, kinds: np.ndarray, relu_scale: float) -> Array:
-    """Columns of several candidates, (n, c)."""
-    n, c = len(X), len(directions)
-    out = np.empty((n, c))
-    for i in range(n):
-        for k in range(c):
-            out[i, k] = omega[i] * entry(X[i], directions[k], kinds[k], relu_scale)
-    return out

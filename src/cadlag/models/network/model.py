@@ -18,9 +18,8 @@ from scipy.linalg import solve_triangular
 from cadlag.gaussian import NotPositiveDefiniteError
 from cadlag.models.kernel_process import KernelProcess
 from cadlag.models.network.atom import Bulk, NetworkAtom, Units
-from cadlag.models.network.columns import RELU, SIGN, from_log
+from cadlag.models.network.columns import RELU, SIGN, fill_columns, from_log
 from cadlag.models.network.ground import Ground, Sums, ground_with_bulk
-from cadlag.models.network.lattice import fill_columns
 from cadlag.models.network.scales import LOG_LEAST, log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
 

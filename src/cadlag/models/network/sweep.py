@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from cadlag.models.network.circle import at_angle, choose_arc, circle_through, switch_angles, walk
+from cadlag.models.network.circle import (
+    angle_of,
+    at_angle,
+    choose_arc,
+    circle_through,
+    signs_on_arc,
+    switch_angles,
+    walk,
+    walk_squares,
+)
 from cadlag.models.network.columns import (
     COMPILED,
     SIGN,
@@ -14,13 +23,14 @@ from cadlag.models.network.columns import (
     Law,
     Members,
     Rows,
+    carry_image,
     fill_column,
     from_log,
     put_in,
     take_out,
 )
 from cadlag.models.network.directions import informed_direction
-from cadlag.models.network.lattice import choose_candidate, ellipse, score
+from cadlag.models.network.lattice import choose_candidate, ellipse, score, score_on_bulk
 from cadlag.stable import density_of_log
 
 N_SCALES = 8
@@ -56,19 +66,51 @@ def circle_directions(
 
 
 @njit(**COMPILED)
+def column_of(j: int, rows: Rows, members: Members, law: Law) -> Array:
+    """Unit j as it now is, weighted."""
+    column = np.empty(len(rows.y))
+    fill_column(rows.X, rows.omega, members.W[j], members.kinds[j], law.relu_scale, column)
+    return column
+
+
+@njit(**COMPILED)
+def squares_on_circle(
+    j: int, order: np.ndarray, angles: Array, signs: Array, present: float, rows: Rows, members: Members, fit: Fit,
+    law: Law,
+) -> Array:  # fmt: skip
+    """φᵀVφ of the candidate on each arc, walking from that on which the unit now is, whose image is known."""
+    n, arc = len(order), 0
+    squares = np.full(n + 1, np.sum(signs * signs))
+    if len(rows.inverse) == 0:
+        return squares
+    while arc < n and angles[order[arc]] <= present:
+        arc += 1
+    here, image = signs_on_arc(order, signs, arc), fit.images[:, j].copy()
+    carry_image(column_of(j, rows, members, law), here, rows.inverse, image)
+    walk_squares(order, arc, here, image, rows.inverse, squares)
+    return squares
+
+
+@njit(**COMPILED)
 def renew_sign_unit(
     rng: np.random.Generator, j: int, informed: float, rows: Rows, members: Members, fit: Fit, law: Law,
     variances: Array, log_prior: Array,
 ) -> int:  # fmt: skip
-    """New direction of a sign unit; returns the index of its scale."""
+    """New direction of a sign unit, and its image; returns the index of its scale."""
     n = len(rows.y)
     e, f, m = circle_directions(rng, j, informed, rows, members.W, fit)
     angles, signs, precision, pull = np.empty(n), np.empty(n), np.empty(n + 1), np.empty(n + 1)
     switch_angles(rows.X, rows.omega, e, f, angles, signs)
     order = np.argsort(angles)
-    walk(order, signs, rows.inverse, fit, law.noise, precision, pull)
+    squares = squares_on_circle(j, order, angles, signs, angle_of(members.W[j], e, f), rows, members, fit, law)
+    walk(order, signs, squares, fit, law.noise, precision, pull)
     theta, k = choose_arc(rng, angles, order, m, precision, pull, variances, log_prior)
+    before = column_of(j, rows, members, law)
     members.W[j] = at_angle(rng, theta, e, f)
+    if len(rows.inverse) > 0:
+        image = fit.images[:, j].copy()
+        carry_image(before, column_of(j, rows, members, law), rows.inverse, image)
+        fit.images[:, j] = image
     return k
 
 
@@ -77,25 +119,30 @@ def renew_on_lattice(
     rng: np.random.Generator, j: int, rows: Rows, members: Members, fit: Fit, law: Law, variances: Array,
     log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
-    """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
+    """New direction of a unit, kind if both are allowed, and image; returns the index of its scale."""
     directions = ellipse(rng, members.W[j], N_ANGLES)
     kinds = np.full(N_ANGLES, members.kinds[j])
     if both:
         directions = np.concatenate((directions, directions))
         kinds = np.concatenate((kinds, 1 - kinds))
-    precision, pull = score(directions, kinds, rows, fit, law)
+    if len(rows.inverse) > 0:
+        precision, pull, images = score_on_bulk(directions, kinds, rows, fit, law)
+    else:
+        precision, pull = score(directions, kinds, rows, fit, law)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
     members.W[j] = directions[c]
     members.kinds[j] = kinds[c]
+    if len(rows.inverse) > 0:
+        fit.images[:, j] = images[c]
     return k
 
 
 @njit(**COMPILED)
 def put_back(j: int, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
-    """Put unit j in as it now is."""
-    column = np.empty(len(rows.y))
-    fill_column(rows.X, rows.omega, members.W[j], members.kinds[j], law.relu_scale, column)
-    put_in(j, column, from_log(law.log_scale + members.log_s[j]), law.noise, rows, fit)
+    """Put unit j in as it now is; with a V its image must be up to date."""
+    column = column_of(j, rows, members, law)
+    image = fit.images[:, j].copy() if len(rows.inverse) > 0 else column
+    put_in(j, column, image, from_log(law.log_scale + members.log_s[j]), law.noise, rows, fit)
 
 
 @njit(**COMPILED)
