@@ -62,12 +62,12 @@ def quantities(model: StableNetwork, positions: Array) -> dict[str, Array]:
 
 
 def posterior(model: StableNetwork, n_warmup: int, n_draws: int, rng: np.random.Generator) -> tuple[Array, float]:
-    """Draws thinned from a chain doubled, at most four times, until it holds as many independent ones."""
+    """Draws thinned from a chain doubled, at most six times, until it holds as many independent ones."""
     kernel = Sweeps(model, n_warmup)
     state, draws = kernel.init(rng), []
     for _ in range(n_warmup):
         state, _ = kernel.step(rng, state, 0.0)
-    for longer in (1, 2, 4, 8, 16):
+    for longer in (1, 2, 4, 8, 16, 32, 64):
         while len(draws) < longer * n_draws:
             state, _ = kernel.step(rng, state, 0.0)
             draws.append(state["position"])

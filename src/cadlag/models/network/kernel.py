@@ -22,10 +22,11 @@ from cadlag.samplers.tempering import Tempered
 FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
 TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
 POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
-LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged
-BULK_DEPTH = 3  # doublings of a trajectory of the bulk's scales
+LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged, likewise
+BULK_DEPTH = 2  # doublings of a trajectory of the bulk's scales
 NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
-BULK_EVERY, FEW_ROWS = 3, 100  # sweeps for each trajectory of the bulk, the dearer part; with few rows it is not
+BULK_EVERY, BULK_LEARNS_EVERY = 3, 2  # sweeps for each trajectory of the bulk, the dearer part with many rows
+FEW_ROWS = 100
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -34,6 +35,11 @@ def floor_at(iteration: int, n_warmup: int) -> float:
     if t >= TIMES[-1]:
         return 0.0
     return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
+
+
+def size_of(y: Array) -> float:
+    """The standard deviation, which floors are in units of, and one where there is none."""
+    return (float(np.std(y)) if len(y) else 0.0) or 1.0
 
 
 def gains_of_units(weights: Array, C: Array, variances: Array, noise: float) -> Array:
@@ -76,7 +82,9 @@ class Sweeps(Apart):
         self.target, self.n_warmup = target, n_warmup
         self._probes = probe_rows(len(target.y))
         self._known: tuple[Any, Ground] | None = None
-        self._every = BULK_EVERY if target.process is not None and len(target.y) > FEW_ROWS else 1
+        self._size = size_of(target.y)
+        many = target.process is not None and len(target.y) > FEW_ROWS
+        self._every, self._learns_every = (BULK_EVERY, BULK_LEARNS_EVERY) if many else (1, 1)
         self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
 
     def init(self, rng: np.random.Generator) -> State:
@@ -114,15 +122,15 @@ class Sweeps(Apart):
         """The bulk, a sweep over the units, then the scales."""
         model, iteration = self.target, state["iteration"]
         warming, bulk = iteration < self.n_warmup, model.process is not None
-        every = 1 if self._no_floor <= iteration < self.n_warmup else self._every
-        floor = max(level, floor_at(iteration - iteration % every, self.n_warmup)) if warming else level
+        since = self._since_bulk(iteration)
+        floor = max(level, self._size * floor_at(iteration - since, self.n_warmup)) if warming else level
         units, moved = model.read(state["position"]), {}
         info = {"n_gradients": 0.0, "n_failures": 0.0, "accept": math.nan}
         if bulk:
             moved["bulk"] = state["bulk"]
             if iteration == self._no_floor:
                 moved["bulk"] = self._learn_anew(units, state["bulk"])
-            if iteration % every == 0:
+            if since == 0:
                 units, moved["bulk"], info = self._move_bulk(rng, units, moved["bulk"], floor, iteration)
         ground = self._ground(units, floor)
         visits = (POLISH_WITH_BULK if bulk else POLISH_IN_WARMUP if warming else POLISH) * model.n_units
@@ -137,6 +145,14 @@ class Sweeps(Apart):
         info |= {"log_target": value + model.log_prior(position), "floor": floor,
                  "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
         return {"position": position, "iteration": iteration + 1, **moved}, info
+
+    def _since_bulk(self, iteration: int) -> int:
+        """Sweeps since the last trajectory of the bulk; one begins each part of warm-up and what follows it."""
+        if iteration >= self.n_warmup:
+            return (iteration - self.n_warmup) % self._every
+        if iteration >= self._no_floor:
+            return (iteration - self._no_floor) % self._learns_every
+        return iteration % self._every
 
     def _ground(self, units: Units, floor: float) -> Ground:
         """What the units are added to, remembered while bulk, noise and floor stay as they are."""
@@ -154,8 +170,8 @@ class Sweeps(Apart):
         model, start = self.target, self._no_floor
         assert model.process is not None
         given = GivenUnits(model.process, model.columns(units), model.variances(units))
-        n_moves = self.n_warmup - start if iteration >= start else -(-start // self._every)
-        return Nuts(given, n_moves, max_depth=BULK_DEPTH)
+        n_sweeps, every = (self.n_warmup - start, self._learns_every) if iteration >= start else (start, self._every)
+        return Nuts(given, -(-n_sweeps // every), max_depth=BULK_DEPTH)
 
     def _learn_anew(self, units: Units, state: State) -> State:
         """The metric of before, but for the noise."""
@@ -245,4 +261,4 @@ class ExchangedSweeps(Tempered):
     """
 
     def __init__(self, target: StableNetwork, n_warmup: int) -> None:
-        super().__init__(target, n_warmup, LADDER, Sweeps)
+        super().__init__(target, n_warmup, tuple(size_of(target.y) * level for level in LADDER), Sweeps)
