@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.jump_data import SCENARIOS, Problem, make_problem
 from benchmarks.rivals import METHODS, Fit
 from cadlag import experiment, metrics
-from cadlag.experiment import Row, Task
+from cadlag.rows import Row, RowFile, Task, table
 
 N_SEEDS = 20
 PREDICTED = (
@@ -91,7 +91,7 @@ def tables(rows: Iterable[Row]) -> str:
     for title, columns in (("Predictions", PREDICTED), ("Places of the jumps", PLACED)):
         groups = {row[:2] for row in known if row.metric == columns[0]}
         if chosen := [row for row in known if row[:2] in groups]:
-            parts.append(f"{title}\n\n{experiment.table(chosen, metrics=columns)}")
+            parts.append(f"{title}\n\n{table(chosen, metrics=columns)}")
     return "\n\n".join(parts)
 
 
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     code = 0 if arguments.table else _run(arguments)
     asked = {task.key for task in make_tasks(arguments.scenarios, arguments.methods, arguments.seeds, arguments.quick)}
-    print(tables(row for row in experiment.RowFile(arguments.rows).read() if row[:4] in asked))
+    print(tables(row for row in RowFile(arguments.rows).read() if row[:4] in asked))
     return code
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from cadlag import datasets, experiment
-from cadlag.experiment import Row, RowFile, Task, evaluate_task, read_plan, read_published, run, table
+from cadlag import datasets, experiment, storage
+from cadlag.experiment import evaluate_task, read_plan, run
+from cadlag.rows import Row, RowFile, Task, read_published, table
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
 METRICS = ("rmse", "mae")
@@ -170,8 +171,8 @@ def test_other_files_are_left_alone(path, content):
 
 def test_short_write_leaves_the_file_as_it_was(path, monkeypatch):
     run(TASKS[:1], path, numbers_of, progress=False)
-    before, write = path.read_bytes(), experiment.storage.os.write
-    monkeypatch.setattr(experiment.storage.os, "write", lambda fd, data: write(fd, data[:10]))
+    before, write = path.read_bytes(), storage.os.write
+    monkeypatch.setattr(storage.os, "write", lambda fd, data: write(fd, data[:10]))
     with pytest.raises(OSError, match="part of a line"):
         RowFile(path).append(TASKS[1], {"rmse": 1.0}, 0.0)
     assert path.read_bytes() == before

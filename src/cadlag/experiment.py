@@ -1,8 +1,7 @@
-"""Durable experiments: rows (data, method, configuration, seed, metric, value, seconds, version) that survive a kill.
+"""Durable experiments: a plan of fits, of which a killed run loses only those in flight.
 
-A task is one fit: a method with its configuration on one replicate or split. A row file gains one line for each
-finished task, so a killed run loses only the fits in flight, and the same command picks up the rest. Tables are pure
-functions of the rows.
+A task is one fit: a method with its configuration on one replicate or split. Its metrics become rows, and the same
+command picks up what is left.
 
     python -m cadlag.experiment run PLAN --rows FILE [--jobs N] [--only data,...]
     python -m cadlag.experiment table --rows FILE [--by data,method] [--metrics rmse,...]
@@ -19,12 +18,9 @@ A plan is TOML, one `[[experiment]]` for each entry, or JSON, a list of such ent
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib
 import json
-import math
 import numbers
-import operator
 import os
 import sys
 import time
@@ -33,117 +29,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from cadlag import datasets, metrics, storage
+from cadlag import datasets, metrics
 from cadlag.methods import METHODS
-
-TABLE_METRICS = (
-    "rmse", "mae", "crps", "coverage", "width", "diag_worst_rhat", "diag_worst_ess_bulk", "warned", "fit_cpu_seconds",
-)  # fmt: skip
-
-
-class Row(NamedTuple):
-    """One metric of one finished task; `configuration` is the canonical JSON of the estimator's keyword arguments."""
-
-    data: str
-    method: str
-    configuration: str
-    seed: int
-    metric: str
-    value: float
-    seconds: float
-    version: str
-
-
-@dataclass(frozen=True)
-class Task:
-    """One fit to be done; equal when data, method, seed and the canonical JSON of the configuration are.
-
-    Parameters
-    ----------
-    data
-        A name that `datasets.load_dataset` knows.
-    method
-        A name in `methods.METHODS`.
-    configuration
-        Keyword arguments of the estimator, without `random_state`.
-    seed
-        The replicate or split, and the estimator's `random_state`.
-    """
-
-    data: str
-    method: str
-    configuration: Mapping[str, Any] = field(compare=False)
-    seed: int
-    canonical: str = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Fix the canonical form of configuration and seed."""
-        object.__setattr__(self, "seed", operator.index(self.seed))
-        object.__setattr__(self, "canonical", _canonical(self.configuration))
-
-    @property
-    def key(self) -> tuple[str, str, str, int]:
-        """What tells this task from others in a row file."""
-        return self.data, self.method, self.canonical, self.seed
-
-    def __str__(self) -> str:
-        """Return the words that progress and errors use."""
-        return f"{self.data} {self.method} {self.canonical} seed {self.seed}"
-
-
-def _canonical(configuration: Mapping[str, Any]) -> str:
-    """Return the one JSON text of a configuration."""
-    try:
-        return json.dumps(dict(configuration), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"The configuration {configuration!r} is not plain JSON ({error}); use strings, numbers, lists and dicts."
-        ) from error
-
-
-class RowFile:
-    """The rows of finished tasks, one line a task, which several processes may extend at the same time.
-
-    Parameters
-    ----------
-    path
-        The file; the first append creates it.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = storage.RecordFile(path)
-
-    def append(self, task: Task, values: Mapping[str, float], seconds: float) -> None:
-        """Add the metrics (at least one) of a task that took so many seconds: all of them or, on failure, none."""
-        # JSON has no number that is not finite, so those are written as words.
-        words = {name: float(x) if math.isfinite(x) else repr(float(x)) for name, x in values.items()}
-        identity = dict(zip(Row._fields, task.key))
-        self._file.append({**identity, "metrics": words, "seconds": float(seconds), "version": _version()})
-
-    def read(self) -> list[Row]:
-        """Return every row in the order of the file; none if there is no file, and a task's latest line only."""
-        latest = {tuple(record[name] for name in Row._fields[:4]): record for record in self._file.read()}
-        return [
-            Row._make([*key, metric, float(value), record["seconds"], record["version"]])
-            for key, record in latest.items()
-            for metric, value in record["metrics"].items()
-        ]
-
-
-def _version() -> str:
-    """Return the installed version of the package."""
-    try:
-        return version("cadlag")
-    except PackageNotFoundError:
-        return "unknown"
+from cadlag.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
 
 
 def evaluate_task(task: Task) -> dict[str, float]:
@@ -273,81 +166,6 @@ def _attempt(
     except Exception:
         values, error = None, traceback.format_exc()
     return number, values, time.perf_counter() - start, error
-
-
-def table(
-    rows: Iterable[Row], by: Sequence[str] = ("data", "method"), metrics: Sequence[str] = TABLE_METRICS,
-    published: Iterable[Mapping[str, str]] = (),
-) -> str:  # fmt: skip
-    """Lay out mean (standard deviation) over seeds as plain text, whatever the order of the rows.
-
-    Parameters
-    ----------
-    rows
-        What `RowFile.read` returns.
-    by
-        The fields of a row whose values make the lines of the table.
-    metrics
-        The columns.
-    published
-        Figures from elsewhere (data, method, metric, mean, sd), on lines of their own for the same data.
-
-    Returns
-    -------
-    str
-        A header and a line for each group, aligned; n is the number of seeds.
-    """
-    if unknown := set(by) - set(Row._fields):
-        raise ValueError(f"A row has no field {min(unknown)!r}; choose from {', '.join(Row._fields)}.")
-    groups: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
-    for row in rows:
-        group = tuple(str(getattr(row, name)) for name in by)
-        values = groups.setdefault(group, {}).setdefault(row.metric, {})
-        if row.seed in values:
-            raise ValueError(f"{' '.join(group)} has seed {row.seed} more than once; add 'configuration' to `by`.")
-        values[row.seed] = row.value
-    lines = {group: _cells(values, metrics) for group, values in groups.items()}
-    known = {dict(zip(by, group)).get("data") for group in groups}
-    for figure in published:
-        if figure["data"] in known and figure["metric"] in metrics:
-            group = tuple({**figure, "method": f"{figure['method']}, published"}.get(name, "") for name in by)
-            cells = lines.setdefault(group, ["-"] * (1 + len(metrics)))
-            cells[1 + list(metrics).index(figure["metric"])] = f"{figure['mean']} ({figure['sd'] or '-'})"
-    return _aligned([(*by, "n", *metrics), *((*group, *lines[group]) for group in sorted(lines))], n_left=len(by))
-
-
-def read_published(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read figures from a CSV file with the columns data, method, metric, mean, sd."""
-    with open(path, newline="", encoding="utf-8") as stream:
-        reader = csv.DictReader(stream)
-        figures = list(reader)
-    if missing := {"data", "method", "metric", "mean", "sd"} - set(reader.fieldnames or ()):
-        raise ValueError(f"{path} has no column {min(missing)!r}.")
-    return figures
-
-
-def _cells(values: Mapping[str, Mapping[int, float]], names: Sequence[str]) -> list[str]:
-    """Return the number of seeds and mean (standard deviation) of each metric of a group."""
-    n_seeds = len(set().union(*values.values()))
-    return [str(n_seeds), *(_mean_and_deviation(values.get(name, {}), n_seeds) for name in names)]
-
-
-def _mean_and_deviation(by_seed: Mapping[int, float], n_seeds: int) -> str:
-    """Return "mean (sd)", with the number of seeds where some have no value."""
-    values = [by_seed[seed] for seed in sorted(by_seed)]
-    if not values:
-        return "-"
-    deviation = f"{np.std(values, ddof=1):.2g}" if len(values) > 1 else "-"
-    return f"{np.mean(values):.4g} ({deviation})" + (f" [{len(values)}]" if len(values) < n_seeds else "")
-
-
-def _aligned(lines: Sequence[Sequence[str]], n_left: int) -> str:
-    """Pad the cells of each column to one width, the first columns to the left and numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return "\n".join(
-        "  ".join(c.ljust(w) if i < n_left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
-        for line in lines
-    )
 
 
 def read_plan(path: str | os.PathLike[str]) -> list[Task]:
