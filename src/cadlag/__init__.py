@@ -4,13 +4,14 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "NNGPRegressor": "cadlag.baselines.nngp",
     "StableKernelRegressor": "cadlag.estimators.kernel",
     "StableNetworkRegressor": "cadlag.estimators.network",
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }
 
-__all__ = ["Predictive", "StableKernelRegressor", "StableNetworkRegressor", "load"]
+__all__ = ["NNGPRegressor", "Predictive", "StableKernelRegressor", "StableNetworkRegressor", "load"]
 __version__ = "0.1.0"
 
 

@@ -187,6 +187,8 @@ class Posterior:
         for key in ("n_failures", "diverging"):
             if key in self.stats:
                 out["n_divergences" if key == "diverging" else key] = int(np.nansum(self.stats[key]))
+        if "converged" in self.stats:  # found by a search, not by chains
+            out |= {key: float(values[0, 0]) for key, values in self.stats.items()}
         for key in ("accept", "jump_accept", "leap_accept", "swap_accept"):
             if key in self.stats and not np.all(np.isnan(self.stats[key])):
                 out[f"mean_{key}"] = float(np.nanmean(self.stats[key]))

@@ -6,19 +6,21 @@ A model supplies `condition(position)`, an atom with `moments`, `mean`, `joint` 
 
 import math
 import numbers
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from cadlag.estimators.base import POINTS, as_generator
-from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import refuse_overflow
+from cadlag.estimators.stored import StoredRegressor
 from cadlag.models.noise import NOISE_PRIORS
 from cadlag.models.probes import probe_rows
 from cadlag.posterior import Table
@@ -29,8 +31,8 @@ _REPEATS = 4  # permutations averaged for the relevance of an input
 _WORTH_WORKERS = 1e10  # operations
 
 
-class ConditionedRegressor(SampledRegressor):
-    """A sampled regressor each of whose draws is a Gaussian process given the data."""
+class ConditionedRegressor(StoredRegressor):
+    """A regressor each of whose atoms is a Gaussian process given the data."""
 
     alpha: Any
     fit_intercept: bool
@@ -70,6 +72,26 @@ class ConditionedRegressor(SampledRegressor):
         if not np.all((known > 0.0) & np.isfinite(known)):
             raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
         return float(known) if known.ndim == 0 else known
+
+    # A single atom ---------------------------------------------------------------------------------------------------
+
+    def _fit_maximum(self, X: Any, y: Any) -> Self:
+        """Fit by `maximise` of the model: one position, and what the search said of it."""
+        with self._unchanged_on_failure():
+            self._check_settings()
+            X, y = self._take_training_data(X, y)
+            self._require_fit_memory(len(y))
+            self.model_ = self._make_model(X, y)
+            with threadpool_limits(1, user_api="blas"):
+                position, said = self.model_.maximise()
+            self.chains_: list[Any] = []
+            self._set_posterior(position[None, None], {name: np.array([[value]]) for name, value in said.items()})
+            if not said["converged"]:
+                warnings.warn(
+                    "The search for the largest marginal likelihood did not converge: the fit may be poor; "
+                    "standardize=True and more rows help.", ConvergenceWarning, stacklevel=3,
+                )  # fmt: skip
+        return self
 
     # Inputs ---------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.base import KINDS, as_generator
 from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
 from cadlag.gaussian import sample_normal
 from cadlag.models.grouped import GroupedProcess
@@ -22,7 +23,7 @@ from cadlag.samplers import LEAPING, SAMPLERS
 Array = NDArray[np.float64]
 
 
-class StableKernelRegressor(ConditionedRegressor):
+class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
     """Bayesian regression with the deep α-stable kernel process.
 
     A priori the function is a deep, infinitely wide network whose weights have infinite variance; given its positive

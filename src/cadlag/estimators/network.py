@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cadlag.estimators.base import as_generator
 from cadlag.estimators.breaks import BreakPlanes, BreakPoints
 from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
 from cadlag.models.network.kernel import ExchangedSweeps, Sweeps
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
@@ -23,7 +24,7 @@ LEAST_NOISE = 1e-14  # of a known noise variance, in units of that of y
 MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
 
 
-class StableNetworkRegressor(ConditionedRegressor):
+class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
     """Bayesian regression with a network whose output weights are α-stable: jumps anywhere, in any dimension.
 
     A few of the units carry most of the function, each a step or a hinge across a hyperplane anywhere in the space of

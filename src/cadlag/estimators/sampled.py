@@ -8,7 +8,6 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Callable
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -17,18 +16,17 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cadlag.estimators.base import AtomRegressor, as_seed
-from cadlag.estimators.scaling import Scaling
+from cadlag.estimators.base import as_seed
+from cadlag.estimators.stored import StoredRegressor, plain
 from cadlag.posterior import Posterior
 from cadlag.samplers.chains import Plan, Store, new_chains, run
 from cadlag.samplers.checkpoint import Checkpoint
 from cadlag.samplers.progress import TextProgress
-from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
 
 
-class SampledRegressor(AtomRegressor):
+class SampledRegressor(StoredRegressor):
     """A regressor whose atoms are the draws of Markov chains."""
 
     _settings_of_a_run: ClassVar[tuple[str, ...]]
@@ -41,27 +39,6 @@ class SampledRegressor(AtomRegressor):
     progress: Any
     random_state: Any
 
-    # What a method supplies ------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        raise NotImplementedError
-
-    def _require_fit_memory(self, n: int) -> None:
-        """Refuse, before allocating, what would not fit."""
-        raise NotImplementedError
-
-    def _make_model(self, X: Array, y: Array) -> Any:
-        """The target, on standardised data."""
-        raise NotImplementedError
-
-    def _training_inputs(self) -> Array:
-        """The standardised inputs that the model was made of."""
-        raise NotImplementedError
-
-    def _labels(self) -> dict[str, list[str]]:
-        """Names of the entries of each parameter that is a vector."""
-        raise NotImplementedError
-
     def _n_workers(self) -> int:
         """How many chains run at once."""
         jobs = self.n_jobs or 1
@@ -71,28 +48,9 @@ class SampledRegressor(AtomRegressor):
         """The sampler's name, or a maker of kernels."""
         return self.sampler
 
-    def _named_draws(self, positions: Array) -> dict[str, Array]:
-        """Draws by name, in natural units."""
-        draws = self.model_.named(positions)
-        if "noise_variance" in draws:
-            draws["noise_variance"] = draws["noise_variance"] * float(self.response_scaling_.scale) ** 2
-        return draws
-
-    def _interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
-        """The draws whose entries may change places, so that chains need not agree on them."""
-        return frozenset()
-
-    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
-        """Quantities that the kernel reported with each draw, in natural units."""
-        return {}
-
     def _remarks(self) -> list[str]:
         """What a user should know of a finished run besides its convergence."""
         return []
-
-    def _pointwise(self) -> Callable[[Array], Array]:
-        """Maker of log p(y_k | y_-k, draw), picklable."""
-        raise NotImplementedError
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
@@ -155,7 +113,7 @@ class SampledRegressor(AtomRegressor):
         return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy)
 
     def _fingerprint(self) -> str:
-        settings = {name: _plain(getattr(self, name)) for name in (*self._settings_of_a_run, "random_state")}
+        settings = {name: plain(getattr(self, name)) for name in (*self._settings_of_a_run, "random_state")}
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         # The known noise in standard units, since the same number means something else beside another y.
         known = self.model_.noise_variance
@@ -190,72 +148,6 @@ class SampledRegressor(AtomRegressor):
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         for remark in self._remarks():
             warnings.warn(remark, UserWarning, stacklevel=3)
-
-    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
-        draws = self._named_draws(positions) | self._derived_draws(stats)
-        self.posterior_ = Posterior(
-            positions, stats, draws, self._labels(), self._pointwise(), self._interchangeable(draws)
-        )
-        self.diagnostics_ = self.posterior_.diagnostics()
-
-    def _n_atoms(self) -> int:
-        return len(self._atoms())
-
-    def _atoms(self) -> Array:
-        return self.posterior_.atoms(self.n_atoms)
-
-    # Files -----------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
-
-        Parameters
-        ----------
-        path
-            Where; the file is complete or absent.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        tree = {
-            "method": self._method,
-            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
-            "data": {"X": self._training_inputs(), "y": self.model_.y},
-            "feature_names": None if names is None else [str(name) for name in names],
-            "n_features": int(self.n_features_in_),
-            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
-            "response_scaling": {
-                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
-            },
-            "positions": self.posterior_.positions,
-            "stats": self.posterior_.stats,
-            "chains": self.chains_,
-        }  # fmt: skip
-        write_tree(path, tree, "model")
-
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> Self:
-        model = cls(**tree["settings"])
-        model._check_settings()
-        model.n_features_in_ = tree["n_features"]
-        if tree["feature_names"] is not None:
-            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
-        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
-        response = tree["response_scaling"]
-        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
-        model.model_ = model._make_model(tree["data"]["X"], tree["data"]["y"])
-        model.chains_ = tree["chains"]
-        model._set_posterior(tree["positions"], tree["stats"])
-        return model
-
-
-def _plain(value: Any) -> Any:
-    """A setting as a file can hold it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, str | int | float | bool | type(None)):
-        return value
-    array = np.asarray(value)
-    return array if array.dtype.kind in "biuf" else None
 
 
 def _common_end(store: Store) -> int:
