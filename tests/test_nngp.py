@@ -114,7 +114,7 @@ def test_maximum_is_one():
 
 
 def test_sampled_posterior_against_quadrature():
-    fitted = NNGPRegressor(standardize=False, n_draws=2000, n_chains=4, random_state=0).fit(X, Y)
+    fitted = NNGPRegressor(standardize=False, n_draws=1000, n_chains=4, random_state=0).fit(X, Y)
     model = fitted.model_
     grid = np.stack(np.meshgrid(np.linspace(-8.0, 12.0, 160), np.linspace(-18.0, 8.0, 200), indexing="ij"), axis=-1)
     mass = np.exp([[model.log_target(at, 1.0) for at in row] for row in grid])
