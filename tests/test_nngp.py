@@ -106,7 +106,7 @@ def test_leave_one_out_without_leaving_one_out(noise):
 
 def test_maximum_is_one():
     model = NNGP(X, Y)
-    at, said = model.maximise()
+    at, said = model.maximise(RNG)
     assert said["converged"]
     assert np.abs(model.log_likelihood_gradient(at)[1]).max() < 1e-4
     grid = [model.log_likelihood(np.array([a, b])) for a in np.linspace(-6, 6, 60) for b in np.linspace(-12, 4, 80)]

@@ -38,6 +38,8 @@ class ConditionedRegressor(StoredRegressor):
     fit_intercept: bool
     noise_variance: Any
     noise_prior_on: str
+    random_state: Any
+    n_jobs: int | None
 
     # Settings --------------------------------------------------------------------------------------------------------
 
@@ -83,7 +85,7 @@ class ConditionedRegressor(StoredRegressor):
             self._require_fit_memory(len(y))
             self.model_ = self._make_model(X, y)
             with threadpool_limits(1, user_api="blas"):
-                position, said = self.model_.maximise()
+                position, said = self.model_.maximise(as_generator(self.random_state))
             self.chains_: list[Any] = []
             self._set_posterior(position[None, None], {name: np.array([[value]]) for name, value in said.items()})
             if not said["converged"]:

@@ -157,8 +157,8 @@ class NNGP(PowerLadder):
         by_both = {"amplitude": float(slope @ signal), "noise_variance": noise * float(slope.sum())}
         return value, np.array([part for name, part in by_both.items() if getattr(self, name) is None])
 
-    def maximise(self) -> tuple[Array, dict[str, float]]:
-        """The unknowns at which the likelihood is largest, from several starts, and what the search said."""
+    def maximise(self, _rng: np.random.Generator) -> tuple[Array, dict[str, float]]:
+        """The unknowns at which the likelihood is largest, from a few fixed starts, and what the search said."""
         if self.dimension == 0:
             return np.empty(0), {"log_likelihood": self.log_likelihood(np.empty(0)), "converged": 1.0}
         found = [self._climb(start) for start in _STARTS]
