@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow bench jumps docs experiment table clean
+.PHONY: demo test check unit slow bench jumps tgp-reference docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
@@ -48,6 +48,10 @@ JUMP_ROWS := experiments/jump_rows.jsonl
 # The treed Gaussian process needs R with tgp (Debian: r-base-core r-cran-tgp), and is left out without.
 jumps: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jumps --rows $(JUMP_ROWS) --jobs 2
+
+# Runs R's tgp and rewrites tests/reference/tgp_quantiles.csv; says how to get R where it is missing.
+tgp-reference: $(READY)
+	$(BIN)/python -m benchmarks.tgp_reference
 
 docs: $(DOCS)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

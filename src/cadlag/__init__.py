@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "BayesGPRegressor": "cadlag.baselines.bayes_gp",
+    "MLGPRegressor": "cadlag.baselines.ml_gp",
     "NNGPRegressor": "cadlag.baselines.nngp",
     "StableKernelRegressor": "cadlag.estimators.kernel",
     "StableNetworkRegressor": "cadlag.estimators.network",
@@ -11,7 +13,15 @@ _HOMES = {
     "load": "cadlag.methods",
 }
 
-__all__ = ["NNGPRegressor", "Predictive", "StableKernelRegressor", "StableNetworkRegressor", "load"]
+__all__ = [
+    "BayesGPRegressor",
+    "MLGPRegressor",
+    "NNGPRegressor",
+    "Predictive",
+    "StableKernelRegressor",
+    "StableNetworkRegressor",
+    "load",
+]
 __version__ = "0.1.0"
 
 

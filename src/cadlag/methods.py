@@ -3,6 +3,8 @@
 from os import PathLike
 from typing import Any
 
+from cadlag.baselines.bayes_gp import BayesGPRegressor
+from cadlag.baselines.ml_gp import MLGPRegressor
 from cadlag.baselines.nngp import NNGPRegressor
 from cadlag.estimators.kernel import StableKernelRegressor
 from cadlag.estimators.network import StableNetworkRegressor
@@ -12,6 +14,8 @@ METHODS: dict[str, Any] = {
     "kernel": StableKernelRegressor,
     "network": StableNetworkRegressor,
     "nngp": NNGPRegressor,
+    "ml_gp": MLGPRegressor,
+    "bayes_gp": BayesGPRegressor,
 }
 
 

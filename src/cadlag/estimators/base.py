@@ -80,12 +80,15 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         refuse_huge("X", X, columns)
         refuse_huge("y", y)
         warn_of_constants(X, columns)
-        self.input_scaling_ = Scaling.learn(X, self.standardize)
-        self.response_scaling_ = Scaling.learn(y, self.standardize)
+        self._learn_scaling(X, y)
         spread = float(self.response_scaling_.scale)
         if spread < LEAST_SPREAD:
             raise ValueError(f"y has a standard deviation of {spread:.3g}: rescale it to {LEAST_SPREAD:g} or more")
         return self.input_scaling_.apply(X), self.response_scaling_.apply(y)
+
+    def _learn_scaling(self, X: Array, y: Array) -> None:
+        self.input_scaling_ = Scaling.learn(X, self.standardize)
+        self.response_scaling_ = Scaling.learn(y, self.standardize)
 
     def _take_new_inputs(self, X: Any) -> Array:
         check_is_fitted(self)

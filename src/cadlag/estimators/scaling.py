@@ -1,4 +1,4 @@
-"""x ↦ (x - centre)/scale with the training mean and standard deviation, safe up to 1e150; and what is refused."""
+"""x ↦ (x - centre)/scale by mean and standard deviation, or to the unit cube, safe up to 1e150; and what is refused."""
 
 import datetime
 import os
@@ -59,6 +59,39 @@ class Scaling:
         constant = (values.max(axis=0) == values.min(axis=0)) | (spread == 0.0)
         return cls(shrunk.mean(axis=0) * size, np.where(constant, 1.0, spread * size))
 
+    @classmethod
+    def to_unit_cube(cls, values: Array) -> "Scaling":
+        """Least value to 0 and largest to 1 in each column; a constant column is only shifted.
+
+        Parameters
+        ----------
+        values
+            (n, p).
+
+        Returns
+        -------
+        Scaling
+            The map.
+        """
+        return cls(values.min(axis=0), _range(values))
+
+    @classmethod
+    def to_unit_range(cls, values: Array) -> "Scaling":
+        """To mean zero and range one.
+
+        Parameters
+        ----------
+        values
+            (n,).
+
+        Returns
+        -------
+        Scaling
+            The map.
+        """
+        size = max(float(np.abs(values).max()), np.finfo(float).tiny)
+        return cls(np.asarray((values / size).mean() * size), _range(values))
+
     def apply(self, values: Array) -> Array:
         """To standard units.
 
@@ -73,6 +106,12 @@ class Scaling:
             Standardised, C-ordered.
         """
         return np.ascontiguousarray((values - self.centre) / self.scale)
+
+
+def _range(values: Array) -> Array:
+    """Largest less least of each column, 1 where they are the same."""
+    width = np.ptp(values, axis=0)
+    return np.where(width > 0.0, width, 1.0)
 
 
 def refuse_foreign(name: str, values: Any) -> None:
