@@ -29,6 +29,7 @@ _CLOSEST = (0.65, 0.3)  # correlation of the closest pair at the starting values
 _LEAST_VARIANCE = 1e-200  # of a response that the mean explains in full
 _LEAST_NUGGET = 1e-10
 _BOUNDS_BETA, _BOUNDS_NUGGET = (-35.0, 35.0), (math.log(_LEAST_NUGGET), 25.0)
+_FLAT = 0.01  # gradient over position at which a search has converged
 _EVALUATIONS, _TOLERANCE, _STEP = 500, 1e-8, 0.1  # of each simplex
 
 
@@ -138,8 +139,15 @@ class MLProcess:
             options={"maxiter": 500, "maxcor": 6, "ftol": 1e-13, "gtol": 1e-6},
         )  # fmt: skip
         chosen = polished if polished.fun <= best.fun else best
-        said = {"log_likelihood": -float(chosen.fun), "converged": float(math.isfinite(chosen.fun) and chosen.success)}
+        said = {"log_likelihood": -float(chosen.fun), "converged": float(self._is_flat(chosen.x))}
         return chosen.x, said | {"n_evaluations": float(polished.nfev + sum(result.nfev for result in found))}
+
+    def _is_flat(self, position: Array) -> bool:
+        """mlegp's own criterion, on the gradient less what pushes against a bound."""
+        value, gradient = self.objective_gradient(position)
+        low, high = np.transpose(self._bounds)
+        left = position - np.clip(position - gradient, low, high)
+        return math.isfinite(value) and float(np.linalg.norm(left)) < _FLAT * max(1.0, float(np.linalg.norm(position)))
 
     def _simplex(self, start: Array) -> OptimizeResult:
         corners = np.vstack([start, start + _STEP * np.abs(start).max() * np.eye(len(start))])
