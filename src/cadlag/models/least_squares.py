@@ -96,8 +96,7 @@ class Fit:
         if len(self.residual) == 0:
             return np.zeros((0, 0))
         inverse, _ = lapack.dpotri(self.factor, lower=0)
-        part = self.unwhiten(self.q)
-        return inverse.T - part @ part.T
+        return blas.dsyrk(-1.0, self.unwhiten(self.q), 1.0, inverse, lower=0, overwrite_c=1).T
 
     def scaled_by_coefficients(self, rows: Array) -> Array:
         """hᵀR⁻¹ of each row h, whose square is hᵀV_b h.
