@@ -68,7 +68,7 @@ def test_the_joint_law_stays(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_joint_law_stays_by_more_draws(case):
-    z = z_scores(small(*CASES[case]), 6000, seed=1)
+    z = z_scores(small(*CASES[case]), 3000, seed=1)
     assert np.abs(z).max() < 4.5
     assert np.mean(z**2) < 2.5
 
@@ -93,7 +93,7 @@ BUGS = {
     "no degrees lost": (no_degrees_lost, "expsep", 300),
     "wrong hyperprior": (wrong_hyperprior, "nothing", 800),
 }
-LATER = ("wrong hyperprior",)
+LATER = ("no proposal ratio", "wrong hyperprior")
 
 
 @pytest.mark.parametrize("bug", [pytest.param(bug, marks=pytest.mark.slow if bug in LATER else ()) for bug in BUGS])
@@ -109,7 +109,7 @@ def test_a_long_chain_without_data_is_the_prior():
     model = small(0, "expsep")
     kernel, rng = MetropolisRounds(model, rounds=150), np.random.default_rng(2)
     state, positions = kernel.init(rng), []
-    for _ in range(800):
+    for _ in range(400):
         state, _ = kernel.step(rng, state, 1.0)
         positions.append(state["position"])
     draws = model.named(np.array([positions]))

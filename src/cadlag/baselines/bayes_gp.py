@@ -61,7 +61,7 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
         depends on the others asked with it.
     sampler
         "nuts", "plain_nuts", "tempered" or "independence", as in :class:`~cadlag.StableKernelRegressor`, or "tgp": its
-        own Metropolis rounds, which are cheap and move slowly.
+        own Metropolis rounds, which are cheap, move slowly and all start at the same place.
     n_draws
         Draws kept of each chain.
     n_warmup

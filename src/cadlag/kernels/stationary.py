@@ -2,9 +2,11 @@
 
 No factor √(2ν) stands in the Matérn correlation: r is the distance over the range. Distances are sums of squared
 differences taken row by row, so that an entry does not depend on what other rows are asked, and is 0 exactly where
-rows are equal.
+rows are equal. The exponential and the Matérn of ν = ½, 3/2 and 5/2 have closed forms and are compiled, without
+temporary matrices.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,80 +17,87 @@ from scipy.special import gamma, kv
 Array = NDArray[np.float64]
 
 CORRELATIONS = ("expsep", "exp", "matern")
-
+_EXPONENTIAL = 0.0  # stands for ν where there is none
+_CLOSED = (_EXPONENTIAL, 0.5, 1.5, 2.5)
 _FAR = 700.0  # e^-700 is the last that is a normal number
+_COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
-@njit(cache=True, nogil=True)
-def squared_distances(A: Array, B: Array, weights: Array) -> Array:
-    """Σ_i w_i (a_i - b_i)² between all rows of A and B.
+@njit(**_COMPILED)
+def _square(a: Array, b: Array, weights: Array) -> float:
+    total = 0.0
+    for i in range(len(weights)):
+        gap = a[i] - b[i]
+        total += weights[i] * gap * gap
+    return total
 
-    Parameters
-    ----------
-    A
-        (m, p).
-    B
-        (n, p).
-    weights
-        (p,).
 
-    Returns
-    -------
-    Array
-        (m, n).
-    """
+@njit(**_COMPILED)
+def _closed(square: float, nu: float) -> float:
+    """The correlation at a squared distance q."""
+    if nu == _EXPONENTIAL:
+        return math.exp(-square)
+    r = min(math.sqrt(square), _FAR)
+    if nu == 0.5:
+        return math.exp(-r)
+    if nu == 1.5:
+        return (1.0 + r) * math.exp(-r)
+    return (1.0 + r + r * r / 3.0) * math.exp(-r)
+
+
+@njit(**_COMPILED)
+def _slope(square: float, nu: float) -> float:
+    """Minus its derivative by q, twice that for the Matérn, whose q has the range squared: by the log range, over q."""
+    if nu == _EXPONENTIAL:
+        return math.exp(-square)
+    r = min(math.sqrt(square), _FAR)
+    if nu == 0.5:
+        return math.exp(-r) / r if r > 0.0 else 0.0
+    return math.exp(-r) if nu == 1.5 else (1.0 + r) / 3.0 * math.exp(-r)
+
+
+@njit(**_COMPILED)
+def _below(X: Array, weights: Array, nu: float) -> Array:
+    out = np.ones((len(X), len(X)))
+    for k in range(len(X)):
+        for h in range(k):
+            out[k, h] = _closed(_square(X[k], X[h], weights), nu)
+    return out
+
+
+@njit(**_COMPILED)
+def _cross(A: Array, B: Array, weights: Array, nu: float) -> Array:
     out = np.empty((len(A), len(B)))
     for k in range(len(A)):
         for h in range(len(B)):
-            total = 0.0
-            for i in range(len(weights)):
-                gap = A[k, i] - B[h, i]
-                total += weights[i] * gap * gap
-            out[k, h] = total
+            out[k, h] = _closed(_square(A[k], B[h], weights), nu)
     return out
 
 
-@njit(cache=True, nogil=True)
-def squared_distances_below(X: Array, weights: Array) -> Array:
-    """The same among the rows of X, below the diagonal; zeros elsewhere.
-
-    Parameters
-    ----------
-    X
-        (n, p).
-    weights
-        (p,).
-
-    Returns
-    -------
-    Array
-        (n, n).
-    """
-    out = np.zeros((len(X), len(X)))
+@njit(**_COMPILED)
+def _pull_back(X: Array, weights: Array, pairs: Array, nu: float) -> Array:
+    """Derivative by the log range of each input."""
+    out = np.zeros(len(weights))
     for k in range(len(X)):
         for h in range(k):
-            total = 0.0
+            factor = pairs[k, h] * _slope(_square(X[k], X[h], weights), nu)
             for i in range(len(weights)):
                 gap = X[k, i] - X[h, i]
-                total += weights[i] * gap * gap
-            out[k, h] = total
+                out[i] += factor * weights[i] * gap * gap
     return out
 
 
-@njit(cache=True, nogil=True)
-def _by_weight(X: Array, pairs: Array) -> Array:
-    """Σ_{k>h} pairs_kh (x_ki - x_hi)² for each i."""
-    out = np.zeros(X.shape[1])
-    for k in range(len(X)):
-        for h in range(k):
-            for i in range(len(out)):
-                gap = X[k, i] - X[h, i]
-                out[i] += pairs[k, h] * gap * gap
+@njit(**_COMPILED)
+def _distances(A: Array, B: Array, weights: Array) -> Array:
+    out = np.empty((len(A), len(B)))
+    for k in range(len(A)):
+        for h in range(len(B)):
+            out[k, h] = math.sqrt(_square(A[k], B[h], weights))
     return out
 
 
 def matern(r: Array, nu: float) -> Array:
-    """(r^ν K_ν(r)) / (2^(ν-1) Γ(ν)); in closed form for ν = ½, 3/2 and 5/2.
+    """(r^ν K_ν(r)) / (2^(ν-1) Γ(ν)) for any ν.
 
     Parameters
     ----------
@@ -102,44 +111,21 @@ def matern(r: Array, nu: float) -> Array:
     Array
         Correlations.
     """
-    # Capped, as beyond it K_ν is 0 and its product with a power of an infinite distance not a number.
+    return _bessel(r, nu, nu, 1.0)
+
+
+def _matern_slope(r: Array, nu: float) -> Array:
+    """(r^(ν+1) K_(ν-1)(r)) / (2^(ν-1) Γ(ν)), the derivative of the correlation by the log range."""
+    return _bessel(r, nu, nu - 1.0, 0.0) * r
+
+
+def _bessel(r: Array, nu: float, order: float, at_zero: float) -> Array:
+    """(r^ν K_order(r)) / (2^(ν-1) Γ(ν)), with a limit at 0, near which K is infinite."""
+    # Capped, as beyond it K is 0 and its product with a power of an infinite distance not a number.
     r = np.minimum(r, _FAR)
-    if nu == 0.5:
-        return np.exp(-r)
-    if nu == 1.5:
-        return (1.0 + r) * np.exp(-r)
-    if nu == 2.5:
-        return (1.0 + r + r * r / 3.0) * np.exp(-r)
-    # K_ν is infinite where the distance is 0 or nearly, and the correlation 1.
-    return _bessel(r, nu, nu, 1.0) / (2.0 ** (nu - 1.0) * gamma(nu))
-
-
-def matern_slope(r: Array, nu: float) -> Array:
-    """-r M'(r) = (r^(ν+1) K_(ν-1)(r)) / (2^(ν-1) Γ(ν)), the derivative of the correlation by the log range.
-
-    Parameters
-    ----------
-    r
-        Distances over the range.
-    nu
-        Smoothness ν.
-
-    Returns
-    -------
-    Array
-        Derivatives.
-    """
-    r = np.minimum(r, _FAR)
-    if nu == 1.5:
-        return r * r * np.exp(-r)
-    return _bessel(r, nu + 1.0, nu - 1.0, 0.0) / (2.0 ** (nu - 1.0) * gamma(nu))
-
-
-def _bessel(r: Array, power: float, nu: float, at_zero: float) -> Array:
     with np.errstate(invalid="ignore", over="ignore"):
-        values = r**power * kv(nu, r)
-    limit = at_zero * 2.0 ** (nu - 1.0) * gamma(nu) if at_zero else 0.0
-    return np.where(np.isfinite(values), values, limit)
+        values = r**nu * kv(order, r) / (2.0 ** (nu - 1.0) * gamma(nu))
+    return np.where(np.isfinite(values), values, at_zero)
 
 
 @dataclass(frozen=True)
@@ -173,7 +159,7 @@ class Stationary:
         return n_inputs if self.kind == "expsep" else 1
 
     def below(self, X: Array, ranges: Array) -> Array:
-        """Correlations among the rows of X, below the diagonal.
+        """Correlations among the rows of X.
 
         Parameters
         ----------
@@ -185,9 +171,10 @@ class Stationary:
         Returns
         -------
         Array
-            (n, n); ones elsewhere.
+            (n, n), lower triangle.
         """
-        return self._of(squared_distances_below(X, self._weights(ranges, X)))
+        weights, shape = self._weights(ranges, X), self._shape
+        return _below(X, weights, shape) if shape in _CLOSED else matern(_distances(X, X, weights), shape)
 
     def cross(self, A: Array, B: Array, ranges: Array) -> Array:
         """Correlations between the rows of A and of B.
@@ -206,7 +193,8 @@ class Stationary:
         Array
             (m, n).
         """
-        return self._of(squared_distances(A, B, self._weights(ranges, B)))
+        weights, shape = self._weights(ranges, B), self._shape
+        return _cross(A, B, weights, shape) if shape in _CLOSED else matern(_distances(A, B, weights), shape)
 
     def pull_back(self, X: Array, ranges: Array, pairs: Array) -> Array:
         """Derivative by the log ranges.
@@ -225,20 +213,17 @@ class Stationary:
         Array
             As many as there are ranges.
         """
-        weights = self._weights(ranges, X)
-        squares = squared_distances_below(X, weights)
-        if self.kind == "expsep":
-            return weights * _by_weight(X, pairs * np.exp(-squares))
-        slope = matern_slope(np.sqrt(squares), self.nu) if self.kind == "matern" else squares * np.exp(-squares)
-        return np.array([np.vdot(np.tril(pairs, -1), slope)])
+        weights, shape = self._weights(ranges, X), self._shape
+        if shape in _CLOSED:
+            by_input = _pull_back(X, weights, pairs, shape)
+            return by_input if self.kind == "expsep" else np.array([by_input.sum()])
+        return np.array([np.vdot(np.tril(pairs, -1), _matern_slope(_distances(X, X, weights), shape))])
+
+    @property
+    def _shape(self) -> float:
+        return float(self.nu) if self.kind == "matern" else _EXPONENTIAL
 
     def _weights(self, ranges: Array, X: Array) -> Array:
         weights = np.empty(X.shape[1])
         weights[:] = 1.0 / (ranges * ranges if self.kind == "matern" else ranges)
         return weights
-
-    def _of(self, squares: Array) -> Array:
-        if self.kind == "matern":
-            return matern(np.sqrt(squares, out=squares), self.nu)
-        np.negative(squares, out=squares)
-        return np.exp(squares, out=squares)

@@ -106,8 +106,8 @@ class Fit:
         """
         if len(self.residual) == 0:
             return np.zeros((0, 0))
-        part = self.unwhiten(self.q)
-        return self.inverse() - part @ part.T
+        inverse, _ = lapack.dpotri(self.factor, lower=0)
+        return blas.dsyrk(-1.0, self.unwhiten(self.q), 1.0, inverse, lower=0, overwrite_c=1).T
 
     def scaled_by_coefficients(self, rows: Array) -> Array:
         """hᵀR⁻¹ of each row h, whose square is hᵀV_b h.

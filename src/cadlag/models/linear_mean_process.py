@@ -261,8 +261,8 @@ class LinearMeanProcess(PowerLadder):
             fit = self.fit(at)
         except gaussian.NotPositiveDefiniteError:
             return -math.inf, gradient
-        errors = fit.errors
-        pairs = np.outer(errors / at.variance, errors) - fit.projected_inverse()
+        pairs = np.outer(fit.errors / at.variance, fit.errors)
+        pairs -= fit.projected_inverse()
         k = self.n_ranges
         gradient[:k] = self.stationary.pull_back(self.X, at.ranges, pairs)
         gradient[k] = 0.5 * np.trace(pairs) * (at.nugget - OFFSET)

@@ -14,12 +14,13 @@ from cadlag.models.least_squares import Fit
 from cadlag.models.linear_mean_prior import (
     A0_RATE,
     G0_RATE,
+    Values,
     log_nugget_prior,
     log_range_prior,
     log_variance_prior,
 )
 from cadlag.models.linear_mean_process import Array, LinearMeanProcess
-from cadlag.samplers.contract import Apart, Info, State, find_start
+from cadlag.samplers.contract import Apart, Info, State
 
 FACTORS = (3.0 / 4.0, 4.0 / 3.0)
 RANGES_MOVED, NUGGET_MOVED = 2.0 / 3.0, 0.5
@@ -43,8 +44,8 @@ class MetropolisRounds(Apart):
         self._known: tuple[bytes, Fit] | None = None
 
     def init(self, rng: np.random.Generator) -> State:
-        """Start from the prior."""
-        return {"position": find_start(rng, self.model)}
+        """Start where tgp does: every chain at the same place."""
+        return {"position": self.model.position(Values(np.full(self.model.n_ranges, 0.5), 0.1, 1.0, 5.0, 10.0))}
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """So many rounds."""

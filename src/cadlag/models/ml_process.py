@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
+from scipy.spatial.distance import pdist
 
 from cadlag import gaussian
 from cadlag.gaussian import LOG_2PI
-from cadlag.kernels.stationary import Stationary, squared_distances_below
+from cadlag.kernels.stationary import Stationary
 from cadlag.models.least_squares import Fit, regress
 from cadlag.models.linear_mean_atom import Atom, Known
 
@@ -114,7 +115,7 @@ class MLProcess:
     @cached_property
     def closest(self) -> float:
         """Smallest squared distance between rows that differ."""
-        squares = squared_distances_below(self.X, np.ones(self.n_inputs))
+        squares = pdist(self.X, "sqeuclidean")
         apart = squares[squares > 0.0]
         return float(apart.min()) if len(apart) else 1.0
 
