@@ -1,11 +1,18 @@
-"""p(z) = 2 / (π (1 + z²)), z = σ²/scale or σ/scale: the half-Cauchy prior of the noise, as a density of log σ²; and another."""
+"""p(z) = 2 / (π (1 + z²)), z = σ²/scale or σ/scale: the half-Cauchy prior of the noise, as a density of log σ².
+
+And |N(0, 1)| / χ²₁, which published code takes for it.
+"""
 
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import pbdv
 
+Array = NDArray[np.float64]
+
 NOISE_PRIORS = ("variance", "sd")
+_FAR = 30.0
 
 
 def log_half_cauchy(log_v: float, scale: float, on: str) -> tuple[float, float]:
@@ -66,7 +73,23 @@ def sample_log_over_chi2(rng: np.random.Generator) -> float:
     return math.log(top) - 2.0 * math.log(below)
 
 
-def log_normal_over_chi2(log_v: float) -> float:
+def log_half_cauchy_variance(log_v: Array) -> Array:
+    """Log density of log z, z half-Cauchy(1), at many places at once.
+
+    Parameters
+    ----------
+    log_v
+        log z.
+
+    Returns
+    -------
+    Array
+        Log density.
+    """
+    return math.log(2.0 / math.pi) + log_v - np.logaddexp(0.0, 2.0 * log_v)
+
+
+def log_normal_over_chi2(log_v: Array) -> Array:
     """Log density of log z, z = |N(0, 1)| / χ²₁: z f(z) = z^-½ e^(x²/4) D(x) / (2√π), x = 1/(2z).
 
     D is the parabolic cylinder function of order -3/2.
@@ -78,13 +101,12 @@ def log_normal_over_chi2(log_v: float) -> float:
 
     Returns
     -------
-    float
+    Array
         Log density.
     """
-    x = 0.5 * math.exp(-log_v)
-    if x > 30.0:
-        # D(x) = e^(-x²/4) x^(-3/2) (1 - 15/8 x^-2 + 945/128 x^-4 - ..)
-        tail = -1.5 * math.log(x) + math.log1p(-1.875 / x**2 + 7.3828125 / x**4)
-    else:
-        tail = 0.25 * x * x + math.log(float(pbdv(-1.5, x)[0]))
-    return -0.5 * log_v + tail - math.log(2.0 * math.sqrt(math.pi))
+    x = 0.5 * np.exp(-log_v)
+    near, far = np.minimum(x, _FAR), np.maximum(x, _FAR)
+    # D(x) = e^(-x²/4) x^(-3/2) (1 - 15/8 x^-2 + 945/128 x^-4 - ..)
+    beyond = -1.5 * np.log(far) + np.log1p(-1.875 / far**2 + 7.3828125 / far**4)
+    within = 0.25 * near * near + np.log(pbdv(-1.5, near)[0])
+    return -0.5 * log_v + np.where(x < _FAR, within, beyond) - math.log(2.0 * math.sqrt(math.pi))

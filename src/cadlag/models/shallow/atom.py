@@ -33,9 +33,6 @@ class Maker(Protocol):
     def log_weights(self) -> Array:
         """log w."""
 
-    def log_weight(self, probabilities: Array) -> Array:
-        """The same of other cells."""
-
     def cuts(self, X: Array) -> Any:
         """How new inputs cut the cells."""
 
@@ -74,26 +71,7 @@ class ShallowAtom:
     def make(
         cls, model: Maker, position: Array, log_s: Array, conditioner: gaussian.Conditioner, noise_variance: float
     ) -> "ShallowAtom":
-        """An atom from a position.
-
-        Parameters
-        ----------
-        model
-            The network.
-        position
-            The draw, of which the key is a digest.
-        log_s
-            Its log scales.
-        conditioner
-            The conditional Gaussian.
-        noise_variance
-            Of a new observation.
-
-        Returns
-        -------
-        ShallowAtom
-            The atom.
-        """
+        """An atom from a position."""
         digest = hashlib.blake2b(np.ascontiguousarray(position).tobytes(), digest_size=8).digest()
         log_c = model.log_weights + log_s
         log_signal = float(np.logaddexp.reduce(log_c))
@@ -105,54 +83,19 @@ class ShallowAtom:
         return self.model.cuts(X).covariances(self.key, self.log_s, shares, self.model.signs, self.model.law)
 
     def moments(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of the function at each row by itself.
-
-        Parameters
-        ----------
-        X
-            New inputs, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) each.
-        """
+        """Mean and variance of the function at each row by itself."""
         return self.conditioner.moments(self._cross(X), np.full(len(X), self.log_signal))
 
     def mean(self, X: Array) -> Array:
-        """Mean of the function alone.
-
-        Parameters
-        ----------
-        X
-            New inputs, (m, p).
-
-        Returns
-        -------
-        Array
-            (m,).
-        """
+        """Mean of the function alone."""
         weighted = self._cross(X) @ (self.conditioner.weight * self.conditioner.beta)
         return weighted * math.exp(0.5 * self.log_signal)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the function at all rows together.
-
-        Parameters
-        ----------
-        X
-            New inputs, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) and (m, m).
-        """
+        """Mean and covariance of the function at all rows together."""
         pieces, model = self.model.pieces(X), self.model
         log_c = model.log_weights + self.log_s - self.log_signal
-        # In units of the variance, which is e^log_signal: so are the weights of all nodes.
-        weights = model.log_weight(pieces.probabilities) - self.log_signal
-        c = pieces.scales(self.key, log_c, weights, model.law)
+        c = pieces.scales(self.key, self.log_s, log_c, model.law)
         cross = (pieces.signs.T * c) @ model.signs[pieces.parents]
         own = (pieces.signs.T * c) @ pieces.signs
         return self.conditioner.joint(cross, own, np.full(len(X), self.log_signal))

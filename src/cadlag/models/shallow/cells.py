@@ -77,18 +77,7 @@ class LineCells:
     probabilities: Array
 
     def shares(self, X: Array) -> Array:
-        """Part of each arc on which a unit is positive at a new input.
-
-        Parameters
-        ----------
-        X
-            New inputs, (m, 1).
-
-        Returns
-        -------
-        Array
-            (m, L).
-        """
+        """Part of each arc on which a unit is positive at a new input."""
         x, i, last = X[:, :1], self.starts[None, :], len(self.knots) - 1
         left, right = self.knots[i], self.knots[np.minimum(i + 1, last)]
         length = _angle(left, right)
@@ -105,18 +94,7 @@ class LineCells:
         return 1.0 - beyond / (math.pi - _angle(low, high))
 
     def refine(self, X: Array) -> "LineCells":
-        """Arcs between these points and more of them.
-
-        Parameters
-        ----------
-        X
-            More points.
-
-        Returns
-        -------
-        LineCells
-            Their patterns begin with the old points.
-        """
+        """Arcs between these points and more of them."""
         return cells_on_a_line(np.vstack([self.X, X]))
 
 
@@ -185,33 +163,11 @@ class PlaneCells:
     probabilities: Array
 
     def shares(self, X: Array) -> Array:
-        """Part of each polygon in which a unit is positive at a new input.
-
-        Parameters
-        ----------
-        X
-            New inputs, (m, 2).
-
-        Returns
-        -------
-        Array
-            (m, L).
-        """
+        """Part of each polygon in which a unit is positive at a new input."""
         return shares_in_plane(np.ascontiguousarray(X), self.plane, self.probabilities)
 
     def refine(self, X: Array) -> "PlaneCells":
-        """Polygons of these points and more of them.
-
-        Parameters
-        ----------
-        X
-            More points.
-
-        Returns
-        -------
-        PlaneCells
-            Their patterns begin with the old points.
-        """
+        """Polygons of these points and more of them."""
         return cells_in_the_plane(np.vstack([self.X, X]))
 
 
@@ -266,35 +222,13 @@ class SimulatedCells:
     probabilities: Array
 
     def shares(self, X: Array) -> Array:
-        """Part of each cell's units that are positive at a new input.
-
-        Parameters
-        ----------
-        X
-            New inputs.
-
-        Returns
-        -------
-        Array
-            (m, L).
-        """
+        """Part of each cell's units that are positive at a new input."""
         counts = np.bincount(self.members, minlength=len(self.patterns))
         positive = (np.bincount(self.members, _signs(self.units, x[None])[:, 0] > 0, len(counts)) for x in X)
         return np.array([sums / counts for sums in positive]).reshape(len(X), len(counts))
 
     def refine(self, X: Array) -> "SimulatedCells":
-        """The same units told apart by more points.
-
-        Parameters
-        ----------
-        X
-            More points.
-
-        Returns
-        -------
-        SimulatedCells
-            Their patterns begin with the old points.
-        """
+        """The same units told apart by more points."""
         return _tell_apart(np.vstack([self.X, X]), self.units)
 
 

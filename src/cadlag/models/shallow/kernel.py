@@ -21,7 +21,7 @@ from cadlag.samplers.contract import Apart, Info, State
 
 Array = NDArray[np.float64]
 
-N_EXCHANGES = 40
+N_EXCHANGES = 300
 N_STEPS = 16
 N_WALKS = 2
 START_NOISE = 0.3  # of the mean square of y, where chains start, at most
@@ -85,20 +85,7 @@ class Spectrum:
         return 0.0 if self.known else log_v
 
     def log_likelihood(self, log_factor: Any, log_v: Any) -> Any:
-        """With the function's part multiplied by a factor, of any shape.
-
-        Parameters
-        ----------
-        log_factor
-            Its logarithm.
-        log_v
-            Log noise variance in these units.
-
-        Returns
-        -------
-        Any
-            Log likelihood, of the same shape.
-        """
+        """With the function's part multiplied by a factor, of any shape."""
         factor, noise = np.exp(log_factor), np.exp(log_v)
         total = np.multiply.outer(factor, self.values) + np.expand_dims(noise, -1)
         value = -0.5 * (np.log(total) + self.along**2 / total).sum(axis=-1)
@@ -142,22 +129,7 @@ class CellSweeps(_Moves):
         return self._finish(log_s, log_v, spectrum, info)
 
     def renew_scales(self, rng: np.random.Generator, log_s: Array, log_v: float) -> int:
-        """Every scale once, in place; returns how often Q⁻¹ had to be computed anew.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        log_s
-            Log scales.
-        log_v
-            Log σ².
-
-        Returns
-        -------
-        int
-            The number of inversions besides the first.
-        """
+        """Every scale once, in place; returns how often Q⁻¹ had to be computed anew."""
         model, log_most = self.target, self.target.log_most(log_v)
         inverse, beta = self._invert(log_s, log_v)
         order, again = rng.permutation(model.n_cells), 0
@@ -174,22 +146,7 @@ class CellSweeps(_Moves):
         return again
 
     def exchange_scales(self, rng: np.random.Generator, log_s: Array, log_v: float) -> float:
-        """Exchanges between cells, in place; returns the share that was accepted.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        log_s
-            Log scales.
-        log_v
-            Log σ².
-
-        Returns
-        -------
-        float
-            The share.
-        """
+        """Exchanges between cells, in place; returns the share that was accepted."""
         model = self.target
         if model.n_cells < 2:
             return math.nan
@@ -198,24 +155,7 @@ class CellSweeps(_Moves):
         return exchange(rng, N_EXCHANGES, *self._neighbours, *given, inverse, beta, self._table()) / N_EXCHANGES
 
     def walk(self, rng: np.random.Generator, log_s: Array, log_v: float, spectrum: Spectrum) -> tuple[Array, float]:
-        """Noise, all scales, and both, each from a lattice.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        log_s
-            Log scales.
-        log_v
-            Log σ².
-        spectrum
-            At these scales; stretched with them.
-
-        Returns
-        -------
-        tuple[Array, float]
-            Where they are now.
-        """
+        """Noise, all scales, and both, each from a lattice."""
         stable, unknown = bool(self.target.n_scales), self.target.noise_variance is None
         directions = [(0.0, 1.0)] * unknown + [(1.0, 0.0)] * stable + [(1.0, 1.0)] * (stable and unknown)
         for along_s, along_v in directions * N_WALKS:
@@ -230,12 +170,12 @@ class CellSweeps(_Moves):
 
     def _scores(self, log_s: Array, log_v: float, spectrum: Spectrum, by_s: Array, by_v: Array) -> Array:
         model = self.target
-        scores = spectrum.log_likelihood(by_s, spectrum.level(log_v) + by_v)
-        scores = scores + [model.log_noise_prior(log_v + step) for step in by_v]
+        scores = spectrum.log_likelihood(by_s, spectrum.level(log_v) + by_v) + model.log_noise_prior(log_v + by_v)
+        if not model.n_scales:
+            return scores
         if np.any(by_s != 0.0):
             scores += model.law.log_density(log_s + by_s[:, None]).sum(axis=1)
-        top = float((model.log_weights + log_s).max()) if model.n_scales else -math.inf
-        room = np.array([model.log_most(log_v + step) for step in by_v]) - (top + by_s)
+        room = model.log_most(log_v) + by_v - by_s - (model.log_weights + log_s).max()
         return np.where((room >= 0.0) | (by_s + by_v == 0.0), scores, -np.inf)
 
 

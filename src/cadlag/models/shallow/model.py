@@ -19,7 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import gaussian
-from cadlag.models.noise import log_half_cauchy, log_normal_over_chi2, sample_log_half_cauchy, sample_log_over_chi2
+from cadlag.models.noise import (
+    log_half_cauchy_variance,
+    log_normal_over_chi2,
+    sample_log_half_cauchy,
+    sample_log_over_chi2,
+)
 from cadlag.models.shallow.atom import ShallowAtom
 from cadlag.models.shallow.cells import Cells
 from cadlag.models.shallow.cuts import Cuts, Pieces
@@ -101,25 +106,10 @@ class ShallowStable:
         """What one draw's predictions cost at least."""
         return float(len(self.y)) ** 2 * (self.n_cells + len(self.y) / 3.0)
 
-    def log_weight(self, probabilities: Array) -> Array:
-        """log (νq)^(2/α).
-
-        Parameters
-        ----------
-        probabilities
-            q.
-
-        Returns
-        -------
-        Array
-            The same shape.
-        """
-        return 2.0 / self.alpha * np.log(self.nu * probabilities)
-
     @cached_property
     def log_weights(self) -> Array:
         """log w of the cells."""
-        return self.log_weight(self.cells.probabilities)
+        return 2.0 / self.alpha * np.log(self.nu * self.cells.probabilities)
 
     @cached_property
     def signs(self) -> Array:
@@ -129,67 +119,21 @@ class ShallowStable:
     # Positions -------------------------------------------------------------------------------------------------------
 
     def read(self, position: Array) -> tuple[Array, float]:
-        """Log scales and log σ²; a known σ² is 0 here.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        tuple[Array, float]
-            (L,), a number.
-        """
+        """Log scales and log σ²; a known σ² is 0 here."""
         log_s = position[: self.n_scales].copy() if self.n_scales else np.zeros(self.n_cells)
         return log_s, float(position[-1]) if self.noise_variance is None else 0.0
 
     def write(self, log_s: Array, log_v: float) -> Array:
-        """The parts as one position.
-
-        Parameters
-        ----------
-        log_s
-            Log scales.
-        log_v
-            Log σ².
-
-        Returns
-        -------
-        Array
-            (dimension,).
-        """
+        """The parts as one position."""
         return np.concatenate([log_s[: self.n_scales], [log_v] if self.noise_variance is None else []])
 
     def row_noise(self, log_v: float) -> Array:
-        """Variance of the noise of each row.
-
-        Parameters
-        ----------
-        log_v
-            Log σ², where that is unknown.
-
-        Returns
-        -------
-        Array
-            (n,).
-        """
+        """Variance of the noise of each row."""
         known = math.exp(log_v) if self.noise_variance is None else self.noise_variance
         return np.broadcast_to(np.asarray(known, dtype=float), self.y.shape)
 
     def log_most(self, log_v: float) -> float:
-        """Largest log w_ℓ s_ℓ beside such noise.
-
-        Parameters
-        ----------
-        log_v
-            Log σ².
-
-        Returns
-        -------
-        float
-            The bound.
-        """
+        """Largest log w_ℓ s_ℓ beside such noise."""
         return LOG_LARGEST + (log_v if self.noise_variance is None else math.log(float(np.min(self.noise_variance))))
 
     @cached_property
@@ -199,18 +143,7 @@ class ShallowStable:
         return math.log(LEAST_NOISE * (size or 1.0))
 
     def named(self, positions: Array) -> dict[str, Array]:
-        """Draws by name, on their natural scale.
-
-        Parameters
-        ----------
-        positions
-            (..., dimension).
-
-        Returns
-        -------
-        dict[str, Array]
-            `cell_scales`, `noise_variance`, those that are random.
-        """
+        """Draws by name, on their natural scale."""
         values: dict[str, Array] = {}
         if self.n_scales:
             with np.errstate(over="ignore"):
@@ -222,104 +155,37 @@ class ShallowStable:
     # Prior -----------------------------------------------------------------------------------------------------------
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
-        """One draw of all unknowns.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-
-        Returns
-        -------
-        Array
-            A position.
-        """
+        """One draw of all unknowns."""
         sample = sample_log_half_cauchy if self.noise_prior == "half_cauchy" else sample_log_over_chi2
         log_v = max(sample(rng), self.log_least) if self.noise_variance is None else 0.0
         log_s = self.law.sample_log(rng, self.n_cells)
         return self.write(np.minimum(log_s, self.log_most(log_v) - self.log_weights), log_v)
 
-    def log_noise_prior(self, log_v: float) -> float:
-        """Log prior density of log σ².
-
-        Parameters
-        ----------
-        log_v
-            Where.
-
-        Returns
-        -------
-        float
-            Log density, 0 where it is known.
-        """
+    def log_noise_prior(self, log_v: Any) -> Any:
+        """Log prior density of log σ²."""
         if self.noise_variance is not None:
-            return 0.0
-        if log_v < self.log_least:
-            return -math.inf
-        return log_half_cauchy(log_v, 1.0, "variance")[0] if self.noise_prior == "half_cauchy" else log_normal_over_chi2(log_v)
+            return np.zeros_like(log_v)
+        density = log_half_cauchy_variance if self.noise_prior == "half_cauchy" else log_normal_over_chi2
+        return np.where(log_v < self.log_least, -np.inf, density(np.asarray(log_v)))
 
     def log_scale_prior(self, log_s: Array) -> float:
-        """Log prior density of all log scales.
-
-        Parameters
-        ----------
-        log_s
-            Where.
-
-        Returns
-        -------
-        float
-            Log density.
-        """
+        """Log prior density of all log scales."""
         return float(self.law.log_density(log_s).sum()) if self.n_scales else 0.0
 
     def log_prior(self, position: Array) -> float:
-        """Log prior density of the logarithms.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        float
-            Log density.
-        """
+        """Log prior density of the logarithms."""
         log_s, log_v = self.read(position)
-        return self.log_noise_prior(log_v) + self.log_scale_prior(log_s)
+        return float(self.log_noise_prior(log_v)) + self.log_scale_prior(log_s)
 
     # Likelihood ------------------------------------------------------------------------------------------------------
 
     def covariance(self, log_s: Array) -> Array:
-        """Σ_ℓ w_ℓ s_ℓ λ_ℓλ_ℓᵀ.
-
-        Parameters
-        ----------
-        log_s
-            Log scales; -inf leaves a cell out.
-
-        Returns
-        -------
-        Array
-            (n, n).
-        """
+        """Σ_ℓ w_ℓ s_ℓ λ_ℓλ_ℓᵀ."""
         weighted = self.signs * np.exp(0.5 * (self.log_weights + log_s))[:, None]
         return weighted.T @ weighted
 
     def observe(self, position: Array) -> tuple[gaussian.Observed, Array]:
-        """The observations in units of their standard deviations, and their correlations.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        tuple[gaussian.Observed, Array]
-            Variances and correlations.
-        """
+        """The observations in units of their standard deviations, and their correlations."""
         log_s, log_v = self.read(position)
         log_signal = log_sum(self.log_weights + log_s)
         data = gaussian.observe(self.y, np.full(len(self.y), log_signal), np.log(self.row_noise(log_v)))
@@ -328,20 +194,7 @@ class ShallowStable:
         return data, correlation
 
     def log_likelihood_at(self, position: Array, level: float = 1.0) -> float:
-        """log p(y | scales, noise) times the level.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            1 for the posterior.
-
-        Returns
-        -------
-        float
-            Log likelihood, -inf where it cannot be evaluated.
-        """
+        """log p(y | scales, noise) times the level."""
         try:
             data, correlation = self.observe(position)
             return level * gaussian.log_marginal(correlation, data)
@@ -349,86 +202,29 @@ class ShallowStable:
             return -math.inf
 
     def log_target(self, position: Array, level: float = 1.0) -> float:
-        """log prior + log likelihood.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            1 for the posterior.
-
-        Returns
-        -------
-        float
-            Log density.
-        """
+        """log prior + log likelihood."""
         return self.log_prior(position) + self.log_likelihood_at(position, level)
 
     # Given the scales ------------------------------------------------------------------------------------------------
 
     def condition(self, position: Array) -> ShallowAtom:
-        """The Gaussian law of the function that one draw stands for, given the data.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        ShallowAtom
-            Conditions to a normal law at any new inputs.
-        """
+        """The Gaussian law of the function that one draw stands for, given the data."""
         data, correlation = self.observe(position)
         log_s, log_v = self.read(position)
         noise = float(np.mean(self.row_noise(log_v)))
         return ShallowAtom.make(self, position, log_s, gaussian.condition(correlation, data), noise)
 
     def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, scales) of each row.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        Array
-            (n,).
-        """
+        """log p(y_k | y_-k, scales) of each row."""
         data, correlation = self.observe(position)
         return gaussian.leave_one_out(correlation, data)
 
     def cuts(self, X: Array) -> Cuts:
-        """How new inputs cut the cells, remembered, for every draw asks.
-
-        Parameters
-        ----------
-        X
-            New inputs.
-
-        Returns
-        -------
-        Cuts
-            One row at a time.
-        """
+        """How new inputs cut the cells, remembered, for every draw asks."""
         return self._remember("cuts", X, lambda: Cuts.find(self.cells, X))
 
     def pieces(self, X: Array) -> Pieces:
-        """How new inputs cut the cells together.
-
-        Parameters
-        ----------
-        X
-            New inputs.
-
-        Returns
-        -------
-        Pieces
-            All rows at once.
-        """
+        """How new inputs cut the cells together."""
         return self._remember("pieces", X, lambda: Pieces.find(self.cells, X))
 
     def _remember(self, name: str, X: Array, make: Any) -> Any:
@@ -441,17 +237,6 @@ class ShallowStable:
 
 
 def log_sum(values: Array) -> float:
-    """Log of a sum of exponentials.
-
-    Parameters
-    ----------
-    values
-        The exponents.
-
-    Returns
-    -------
-    float
-        The logarithm.
-    """
+    """Log of a sum of exponentials."""
     top = float(values.max())
     return top + math.log(float(np.exp(values - top).sum()))

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
+Index = NDArray[np.int64]
+Names = NDArray[np.uint64]
 
 SAME_ANGLE = 1e-12
 NOBODY = -1  # the point beyond the first and the last
@@ -52,7 +54,7 @@ def _area(x: Array, k: int, sign: float, start: float, end: float) -> float:
 
 @njit(**_COMPILED)
 def _critical_angles(x: Array) -> Array:
-    """Where two projections change places, in [0, π), with 0 first and π last."""
+    """Where two projections change places, in [0, π), with 0 first and π last; equal ones, as on grids, once."""
     n = len(x)
     angles = np.empty(n * (n - 1) // 2 + 2)
     angles[0], angles[1] = 0.0, math.pi
@@ -62,65 +64,56 @@ def _critical_angles(x: Array) -> Array:
             angles[count] = math.atan2(x[i, 0] - x[j, 0], x[j, 1] - x[i, 1]) % math.pi
             count += 1
     angles.sort()
-    kept = angles[:1].copy()
-    distinct = [kept[0]]
-    for angle in angles[1:]:
-        if angle - distinct[-1] > SAME_ANGLE:
+    distinct = [0.0]
+    for angle in angles:
+        if angle - distinct[-1] > SAME_ANGLE and math.pi - angle > SAME_ANGLE:
             distinct.append(angle)
-    distinct[-1] = math.pi
+    distinct.append(math.pi)
     return np.array(distinct)
 
 
 @njit(**_COMPILED)
-def _slices(x: Array, angles: Array, keys: NDArray[np.uint64]) -> tuple:  # type: ignore[type-arg]
-    """All slices: name of the cell (of the points on the other side than the first), range, neighbours, side."""
-    n = len(x)
+def _find_gaps(order: Index, keys: Names, names: Names, gaps: Index) -> None:
+    """Of each gap in an order: name of the points on the other side than the first, neighbours, its side."""
+    n, below, above = len(order), np.uint64(0), True
     everybody = np.uint64(0)
     for key in keys:
         everybody ^= key
-    names, sides = [keys[0]], [True]
-    starts, ends, lowers, uppers = [0.0], [0.0], [0], [0]
-    open_name, open_start = np.zeros(n + 1, dtype=np.uint64), np.zeros(n + 1)
-    open_lower, open_upper = np.full(n + 1, NOBODY), np.full(n + 1, NOBODY)
-    open_side = np.ones(n + 1, dtype=np.bool_)
-    for e in range(len(angles) - 1):
-        middle = 0.5 * (angles[e] + angles[e + 1])
-        order = np.argsort(x[:, 0] * math.cos(middle) + x[:, 1] * math.sin(middle))
-        name, above = np.uint64(0), True
-        for i in range(n + 1):
-            if i > 0:
-                name ^= keys[order[i - 1]]
-                above = above and order[i - 1] != 0
-            canonical = name if above else name ^ everybody
-            lower = order[i - 1] if i > 0 else NOBODY
-            upper = order[i] if i < n else NOBODY
-            same = open_name[i] == canonical and open_lower[i] == lower and open_upper[i] == upper
-            if e > 0 and same and open_side[i] == above:
-                continue
-            if e > 0:
-                names.append(open_name[i])
-                starts.append(open_start[i])
-                ends.append(angles[e])
-                lowers.append(open_lower[i])
-                uppers.append(open_upper[i])
-                sides.append(open_side[i])
-            open_name[i], open_lower[i], open_upper[i] = canonical, lower, upper
-            open_side[i], open_start[i] = above, angles[e]
     for i in range(n + 1):
-        names.append(open_name[i])
-        starts.append(open_start[i])
-        ends.append(angles[-1])
-        lowers.append(open_lower[i])
-        uppers.append(open_upper[i])
-        sides.append(open_side[i])
-    return (
-        np.array(names)[1:], np.array(starts)[1:], np.array(ends)[1:], np.array(lowers)[1:], np.array(uppers)[1:],
-        np.array(sides)[1:],
-    )  # fmt: skip
+        if i > 0:
+            below ^= keys[order[i - 1]]
+            above = above and order[i - 1] != 0
+        names[i] = below if above else below ^ everybody
+        gaps[i, 0] = order[i - 1] if i > 0 else NOBODY
+        gaps[i, 1] = order[i] if i < n else NOBODY
+        gaps[i, 2] = above
 
 
 @njit(**_COMPILED)
-def _measures(x: Array, start: Array, end: Array, lower: Array, upper: Array) -> Array:
+def _slices(x: Array, angles: Array, keys: Names) -> list[tuple[int, int, int, int, float, float]]:
+    """All slices: name of the cell, points below and above, side of the first point, range."""
+    n = len(x)
+    names, gaps, starts = np.zeros(n + 1, dtype=np.uint64), np.zeros((n + 1, 3), dtype=np.int64), np.zeros(n + 1)
+    new_names, new_gaps = names.copy(), gaps.copy()
+    found = [(names[0], gaps[0, 0], gaps[0, 1], gaps[0, 2], 0.0, 0.0)]
+    for e in range(len(angles) - 1):
+        middle = 0.5 * (angles[e] + angles[e + 1])
+        order = np.argsort(x[:, 0] * math.cos(middle) + x[:, 1] * math.sin(middle))
+        _find_gaps(order, keys, new_names, new_gaps)
+        for i in range(n + 1):
+            if e > 0:
+                if names[i] == new_names[i] and (gaps[i] == new_gaps[i]).all():
+                    continue
+                found.append((names[i], gaps[i, 0], gaps[i, 1], gaps[i, 2], starts[i], angles[e]))
+            names[i], starts[i] = new_names[i], angles[e]
+            gaps[i] = new_gaps[i]
+    for i in range(n + 1):
+        found.append((names[i], gaps[i, 0], gaps[i, 1], gaps[i, 2], starts[i], angles[-1]))
+    return found[1:]
+
+
+@njit(**_COMPILED)
+def _measures(x: Array, start: Array, end: Array, lower: Index, upper: Index) -> Array:
     out = np.empty(len(start))
     for b in range(len(start)):
         high = _area(x, upper[b], 1.0, start[b], end[b])
@@ -144,26 +137,27 @@ def divide_plane(x: Array, least: float) -> tuple[Plane, Signs, Array]:
         Slices, patterns (L, n), probabilities (L,).
     """
     keys = np.random.default_rng(0).integers(1, 2**64, len(x), dtype=np.uint64)  # names of sets, by exclusive or
-    names, start, end, lower, upper, above = _slices(x, _critical_angles(x), keys)
+    names, *rest = zip(*_slices(x, _critical_angles(x), keys))
+    lower, upper, above = (np.array(values, dtype=np.int64) for values in rest[:3])
+    start, end = np.array(rest[3]), np.array(rest[4])
     measure = _measures(x, start, end, lower, upper)
-    _, first, cell = np.unique(names, return_index=True, return_inverse=True)
-    probabilities = np.bincount(cell, measure)
+    _, first, cell = np.unique(np.array(names, dtype=np.uint64), return_index=True, return_inverse=True)
+    probabilities = np.bincount(cell, measure).astype(float)
     kept = probabilities > least
-    index = np.cumsum(kept) - 1
-    use = kept[cell]
-    slices = (index[cell[use]], start[use], end[use], lower[use], upper[use], above[use], measure[use])
-    middle = 0.5 * (start + end)[first[kept]]
-    patterns = _patterns(x, middle, lower[first[kept]], upper[first[kept]], above[first[kept]])
-    return Plane(x, *slices), patterns, probabilities[kept]
+    one, use = first[kept], kept[cell]
+    patterns = _patterns(x, 0.5 * (start + end)[one], lower[one], upper[one], above[one] > 0)
+    slices = start[use], end[use], lower[use], upper[use], above[use] > 0, measure[use]
+    return Plane(x, (np.cumsum(kept) - 1)[cell[use]], *slices), patterns, probabilities[kept]
 
 
-def _patterns(x: Array, middle: Array, lower: Array, upper: Array, first_above: Array) -> Signs:
+def _patterns(x: Array, angle: Array, lower: Index, upper: Index, first_above: NDArray[np.bool_]) -> Signs:
     """Which side of a gap every point is on, the first one's being positive."""
-    projections = np.outer(np.cos(middle), x[:, 0]) + np.outer(np.sin(middle), x[:, 1])
-    rows = np.arange(len(middle))
-    low = np.where(lower == NOBODY, -np.inf, projections[rows, lower])
-    high = np.where(upper == NOBODY, np.inf, projections[rows, upper])
-    above = projections > np.where(np.isinf(low), high - 1.0, np.where(np.isinf(high), low + 1.0, 0.5 * (low + high)))[:, None]
+    projections = np.outer(np.cos(angle), x[:, 0]) + np.outer(np.sin(angle), x[:, 1])
+    rows = np.arange(len(angle))
+    high = projections[rows, upper] - 1.0  # beyond the first point
+    low = np.where(lower == NOBODY, high, projections[rows, lower])
+    high = np.where(upper == NOBODY, low + 2.0, projections[rows, upper])
+    above = projections > 0.5 * (low + high)[:, None]
     return np.where(above == first_above[:, None], 1, -1).astype(np.int8)
 
 
@@ -182,42 +176,36 @@ def _crossing(dx: float, dy: float, start: float, end: float) -> float:
 @njit(**_COMPILED)
 def _below_part(x: Array, own: Array, plane: Plane, b: int) -> float:
     """Measure of the units of a slice whose threshold is below the new point."""
-    points, start, end, lower, upper = plane.points, plane.start[b], plane.end[b], plane.lower[b], plane.upper[b]
-    ends = np.array([start, end, end, end])
-    count = 1
-    over_lower, over_upper = lower == NOBODY, False
-    if upper != NOBODY:
-        dx, dy = x[0] - points[upper, 0], x[1] - points[upper, 1]
+    points, start, end = plane.points, plane.start[b], plane.end[b]
+    ends, count = np.full(4, end), 1
+    ends[0] = start
+    for side in range(2):
+        other = plane.upper[b] if side == 0 else plane.lower[b]
+        if other == NOBODY:
+            continue
+        dx, dy = x[0] - points[other, 0], x[1] - points[other, 1]
         first, last = _gap(dx, dy, start), _gap(dx, dy, end)
-        over_upper = first >= 0.0 and last >= 0.0
-        if over_upper:
+        if side == 0 and first >= 0.0 and last >= 0.0:
             return plane.measure[b]
-        if first * last < 0.0:
-            ends[count] = _crossing(dx, dy, start, end)
-            count += 1
-    if lower != NOBODY:
-        dx, dy = x[0] - points[lower, 0], x[1] - points[lower, 1]
-        first, last = _gap(dx, dy, start), _gap(dx, dy, end)
-        over_lower = first > 0.0 and last > 0.0
-        if first <= 0.0 and last <= 0.0:
+        if side == 1 and first <= 0.0 and last <= 0.0:
             return 0.0
         if first * last < 0.0:
             ends[count] = _crossing(dx, dy, start, end)
             count += 1
     if count == 3 and ends[1] > ends[2]:
         ends[1], ends[2] = ends[2], ends[1]
-    return _sum_of_pieces(x, own, plane, b, ends, count, over_lower)
+    return _sum_of_pieces(x, own, plane, b, ends[: count + 1])
 
 
 @njit(**_COMPILED)
-def _sum_of_pieces(x: Array, own: Array, plane: Plane, b: int, ends: Array, count: int, over_lower: bool) -> float:
+def _sum_of_pieces(x: Array, own: Array, plane: Plane, b: int, ends: Array) -> float:
     """The same, piece by piece: in each the new point is above, within or below the gap."""
     points, lower, upper = plane.points, plane.lower[b], plane.upper[b]
     total = 0.0
-    for piece in range(count):
-        one, two = ends[piece], ends[piece + 1] if piece + 1 < count else plane.end[b]
+    for piece in range(len(ends) - 1):
+        one, two = ends[piece], ends[piece + 1]
         middle = 0.5 * (one + two)
-        if not over_lower and _gap(x[0] - points[lower, 0], x[1] - points[lower, 1], middle) <= 0.0:
+        if lower != NOBODY and _gap(x[0] - points[lower, 0], x[1] - points[lower, 1], middle) <= 0.0:
             continue
         below = _area(points, lower, -1.0, one, two)
         if upper != NOBODY and _gap(x[0] - points[upper, 0], x[1] - points[upper, 1], middle) >= 0.0:
