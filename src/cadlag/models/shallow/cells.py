@@ -259,13 +259,14 @@ def cells_by_simulation(rng: np.random.Generator, X: Array) -> SimulatedCells:
     SimulatedCells
         Cells that are too small to be met are missing.
     """
-    units = np.empty((0, X.shape[1] + 1))
+    units, size = np.empty((0, X.shape[1] + 1)), MOST_CELLS // 2
     while True:
-        fresh = rng.standard_normal((MOST_CELLS // 2, X.shape[1] + 1))
+        fresh = rng.standard_normal((size, X.shape[1] + 1))
         units = np.vstack([units, fresh * _signs(fresh, X[:1])])
         cells = _tell_apart(X, units)
         if len(cells.probabilities) > MOST_CELLS // 2 or len(units) >= MOST_UNITS:
             return cells
+        size = len(units)  # twice as many units have at most twice as many cells
 
 
 def find_cells(rng: np.random.Generator, X: Array, emulate_published: bool = False) -> Cells:

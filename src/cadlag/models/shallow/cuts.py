@@ -132,7 +132,8 @@ def _halvings(ends: Index, q: Array) -> tuple[int, tuple[_Level, ...], Index]:
     """A tree below each cell whose leaves are its pieces, ends[k] to ends[k + 1]: number of nodes, halvings, leaves."""
     reach = np.concatenate([[0.0], np.cumsum(q)])
     start, stop, count = ends[:-1], ends[1:], len(ends) - 1
-    nodes, levels, leaves = np.arange(count), [], np.zeros(len(q), dtype=np.int64)
+    levels: list[_Level] = []
+    nodes, leaves = np.arange(count), np.zeros(len(q), dtype=np.int64)
     while True:
         single, more = stop - start == 1, stop - start > 1
         leaves[start[single]] = nodes[single]
