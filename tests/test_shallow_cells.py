@@ -185,4 +185,4 @@ def test_simulation_in_more_dimensions():
     assert len(cells.probabilities) == 15  # of 1 + 4 + 6 + 4
     np.testing.assert_allclose((cells.patterns.T * cells.probabilities) @ cells.patterns, kernel(X), atol=0.03)
     many = cells_by_simulation(np.random.default_rng(0), RNG.normal(size=(100, 10)))
-    assert 500 < len(many.probabilities) <= 1000
+    assert 200 < len(many.probabilities) <= 400

@@ -40,7 +40,7 @@ def plane():
     return regressor().fit(pd.DataFrame(PLANE, columns=["a", "b"]), HEIGHT)
 
 
-@parametrize_with_checks([ShallowStableRegressor(n_draws=6, n_warmup=6, n_chains=1)])
+@parametrize_with_checks([ShallowStableRegressor(n_draws=4, n_warmup=4, n_chains=1)])
 def test_scikit_learn(estimator, check):
     """All checks; none is expected to fail."""
     check(estimator)
@@ -55,7 +55,7 @@ def test_the_step_is_found(line):
     assert wide > narrow
     assert np.median(line.posterior_["noise_variance"]) == pytest.approx(0.25, abs=0.2)
     assert {"noise_variance", "function[row 0]", "log_likelihood"} <= set(line.posterior_.scalars())
-    assert line.posterior_["cell_scales"].shape == (2, 200, 30)
+    assert line.posterior_.positions.shape == (2, 200, 31)
     assert line.diagnostics_["worst_rhat"] < 1.1
 
 
@@ -161,6 +161,13 @@ def test_odd_responses(y):
         point, std = model.predict(LINE + 0.1, return_std=True)
     assert np.isfinite(point).all()
     assert np.isfinite(std).all()
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_responses_out_of_proportion_to_the_prior(scale):
+    model = regressor(standardize=False, n_draws=20, n_warmup=30).fit(LINE, scale * STEP)
+    assert np.isfinite(model.posterior_.stats["log_target"]).all()
+    assert np.isfinite(model.predict(LINE + 0.1)).all()
 
 
 def test_duplicate_rows_and_exact_responses():

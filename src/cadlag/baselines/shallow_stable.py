@@ -72,8 +72,8 @@ class ShallowStableRegressor(ConditionedRegressor):
     Attributes
     ----------
     posterior_ : Posterior
-        Draws by name: noise variance in squared units of y, the function at a few training rows, and the scale of each
-        cell, which is shown but not diagnosed.
+        Draws by name: noise variance in squared units of y, and the function at a few training rows; the scales of the
+        cells are in its `positions`, as logarithms.
     diagnostics_ : dict
         Worst R-hat and effective sample sizes.
     model_ : ShallowStable
@@ -196,9 +196,6 @@ class ShallowStableRegressor(ConditionedRegressor):
 
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
         return self._function_at_probes(stats) if self.model_.dimension else {}
-
-    def _interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
-        return frozenset({"cell_scales"})
 
     # Predictions -----------------------------------------------------------------------------------------------------
 

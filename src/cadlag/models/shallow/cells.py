@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
 
 LEAST_PROBABILITY = 1e-14  # a cell that is smaller is a rounding error
-MOST_CELLS, MOST_UNITS = 1000, 2**16  # of a simulation
+MOST_CELLS, MOST_UNITS = 400, 2**14  # of a simulation
 
 
 class Cells(Protocol):

@@ -35,12 +35,13 @@ class _Moves(Apart):
         self._probes = probe_rows(len(target.y))
 
     def init(self, rng: np.random.Generator) -> State:
-        """Scales from the prior, none of them out of proportion to y."""
+        """Scales from the prior, those beyond its middle in proportion to y."""
         model = self.target
         log_s, _ = model.read(model.sample_prior(rng))
         size = math.log(float(np.mean(model.y**2)) or 1.0)
         log_v = size + math.log(START_NOISE * (0.1 + 0.9 * rng.random()))
-        return {"position": model.write(np.minimum(log_s, size - model.log_weights), log_v)}
+        most = np.maximum(size - model.log_weights, model.law.mean_log)
+        return {"position": model.write(np.minimum(log_s, most), log_v)}
 
     def _invert(self, log_s: Array, log_v: float) -> tuple[Array, Array]:
         """Q⁻¹ and Q⁻¹y."""

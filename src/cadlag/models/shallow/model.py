@@ -143,14 +143,8 @@ class ShallowStable:
         return math.log(LEAST_NOISE * (size or 1.0))
 
     def named(self, positions: Array) -> dict[str, Array]:
-        """Draws by name, on their natural scale."""
-        values: dict[str, Array] = {}
-        if self.n_scales:
-            with np.errstate(over="ignore"):
-                values["cell_scales"] = np.exp(positions[..., : self.n_scales])
-        if self.noise_variance is None:
-            values["noise_variance"] = np.exp(positions[..., -1])
-        return values
+        """Draws by name, on their natural scale; the many scales of cells have none."""
+        return {"noise_variance": np.exp(positions[..., -1])} if self.noise_variance is None else {}
 
     # Prior -----------------------------------------------------------------------------------------------------------
 

@@ -83,6 +83,8 @@ def draw_scale(
             score[k] = -math.inf
         else:
             score[k] += gain(math.exp(values[k] + log_w), square, pull)
+    if score.max() == -math.inf:
+        return log_s
     reach = np.cumsum(np.exp(score - score.max()))
     k = np.searchsorted(reach, rng.random() * reach[-1], side="right")
     return values[min(k, N_SCALES - 1)]
