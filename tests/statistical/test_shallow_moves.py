@@ -158,7 +158,7 @@ def summary(model: object, new: Array) -> tuple[Array, Array, Array, float]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The chains do not agree yet")
-@pytest.mark.parametrize(("n_inputs", "n_units", "n_draws"), [(1, 100, 300), (2, 100, 300), (1, 200, 80)])
+@pytest.mark.parametrize(("n_inputs", "n_units", "n_draws"), [(1, 100, 200), (2, 100, 200), (1, 200, 80)])
 def test_network_of_many_units_agrees(n_inputs: int, n_units: int, n_draws: int) -> None:
     """With τ = ν^(1/α), and scales s, not 2s: the network's own convention."""
     X, y, new = scene(n_inputs)

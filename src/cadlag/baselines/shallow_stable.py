@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -182,12 +181,14 @@ class ShallowStableRegressor(ConditionedRegressor):
             rows + draws, f"A fit with {cells:.0f} cells to {n} rows",
             "use fewer rows or draws, or StableNetworkRegressor, whose cost does not grow so", self.max_memory,
         )  # fmt: skip
-        if self.n_features_in_ > 2:
-            warnings.warn(
-                f"the cells of {self.n_features_in_} inputs are too many to enumerate: a sample of them is used. "
-                "StableNetworkRegressor fits the same prior in any dimension",
-                UserWarning, stacklevel=3,
-            )  # fmt: skip
+
+    def _remarks(self) -> list[str]:
+        if self.n_features_in_ <= 2:
+            return []
+        return [
+            f"the cells of {self.n_features_in_} inputs are too many to enumerate: a sample of them was used. "
+            "StableNetworkRegressor fits the same prior in any dimension"
+        ]
 
     # Names -----------------------------------------------------------------------------------------------------------
 
@@ -201,15 +202,18 @@ class ShallowStableRegressor(ConditionedRegressor):
 
     def _moments(self, X: Array) -> tuple[Array, Array, Array]:
         """In pieces of rows, since how rows cut the cells is the same for all draws."""
-        atoms = [self.model_.condition(position) for position in self._atoms()]
-        means, variances = np.empty((len(atoms), len(X))), np.empty((len(atoms), len(X)))
+        positions = self._atoms()
+        means, variances = np.empty((2, len(positions), len(X)))
+        noise = np.empty(len(positions))
         size = max(1, int(_CUT_BYTES / (32 * self.model_.n_cells)))
         with threadpool_limits(1, user_api="blas"):
             for start in range(0, len(X), size):
                 rows = slice(start, start + size)
-                for t, atom in enumerate(atoms):
+                for t, position in enumerate(positions):
+                    atom = self.model_.condition(position)
+                    noise[t] = atom.noise_variance
                     means[t, rows], variances[t, rows] = atom.moments(X[rows])
-        return means, variances, np.array([atom.noise_variance for atom in atoms])
+        return means, variances, noise
 
     def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
         n = len(self.model_.y) + len(X)
