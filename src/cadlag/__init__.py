@@ -7,8 +7,10 @@ _HOMES = {
     "BayesGPRegressor": "cadlag.baselines.bayes_gp",
     "MLGPRegressor": "cadlag.baselines.ml_gp",
     "NNGPRegressor": "cadlag.baselines.nngp",
+    "ShallowStableRegressor": "cadlag.baselines.shallow_stable",
     "StableKernelRegressor": "cadlag.estimators.kernel",
     "StableNetworkRegressor": "cadlag.estimators.network",
+    "ShallowStableRegressor": "cadlag.baselines.shallow_stable",
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }
@@ -18,6 +20,7 @@ __all__ = [
     "MLGPRegressor",
     "NNGPRegressor",
     "Predictive",
+    "ShallowStableRegressor",
     "StableKernelRegressor",
     "StableNetworkRegressor",
     "load",

@@ -6,6 +6,7 @@ from typing import Any
 from cadlag.baselines.bayes_gp import BayesGPRegressor
 from cadlag.baselines.ml_gp import MLGPRegressor
 from cadlag.baselines.nngp import NNGPRegressor
+from cadlag.baselines.shallow_stable import ShallowStableRegressor
 from cadlag.estimators.kernel import StableKernelRegressor
 from cadlag.estimators.network import StableNetworkRegressor
 from cadlag.storage import read_tree
@@ -16,6 +17,7 @@ METHODS: dict[str, Any] = {
     "nngp": NNGPRegressor,
     "ml_gp": MLGPRegressor,
     "bayes_gp": BayesGPRegressor,
+    "shallow_stable": ShallowStableRegressor,
 }
 
 

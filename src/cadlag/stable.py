@@ -55,7 +55,7 @@ def _excess(u: float, v: float, index: float, taylor: FloatArray) -> float:
 
 
 @njit(cache=True)
-def _sample_kernel(v: FloatArray, e: FloatArray, index: float, taylor: FloatArray) -> FloatArray:
+def kanter(v: FloatArray, e: FloatArray, index: float, taylor: FloatArray) -> FloatArray:
     rest = 1.0 - index
     out = np.empty_like(v)
     for i in range(v.size):
@@ -291,7 +291,7 @@ class PositiveStable:
         # pi - U is uniform too, and resolved where A(U) is large; the floors are half a step of the generators
         v = np.asarray(np.maximum(rng.uniform(0.0, math.pi, shape), math.pi * 2.0**-54))
         e = np.asarray(np.maximum(rng.standard_exponential(shape), 2.0**-60))
-        return _sample_kernel(v.ravel(), e.ravel(), self.index, self._taylor).reshape(v.shape)
+        return kanter(v.ravel(), e.ravel(), self.index, self.taylor).reshape(v.shape)
 
     def log_density(self, log_s: npt.ArrayLike) -> FloatArray:
         """Log density of log S, log f(s) + log s, at points of any shape."""
@@ -343,7 +343,7 @@ class PositiveStable:
         return cdf.reshape(x.shape), sf.reshape(x.shape)
 
     @cached_property
-    def _taylor(self) -> FloatArray:
+    def taylor(self) -> FloatArray:
         """Series of log A(u) - log A(0+) in (u/pi)^2: zeta(2k)/k (1 - a^(2k+1) - (1-a)^(2k+1))/(1-a), all positive."""
         k = np.arange(1, 28)
         small = min(self.index, 1.0 - self.index)
@@ -362,7 +362,7 @@ class PositiveStable:
             raise ValueError(f"alpha must lie in [1e-6, 2 - 1e-6] for the density to be resolved, got {self.alpha}")
 
         def function(y: FloatArray) -> FloatArray:
-            log_integral = _log_integral(y, kind, self.index, self._taylor)
+            log_integral = _log_integral(y, kind, self.index, self.taylor)
             return log_integral + np.maximum(y, 0.0) + math.log(self._line[1]) if kind == _DENSITY else log_integral
 
         return _tabulate(function, np.array(ends), np.array(slopes))

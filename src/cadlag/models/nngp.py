@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from cadlag import kernels
 from cadlag.gaussian import LOG_2PI
 from cadlag.models.ladder import PowerLadder
-from cadlag.models.noise import log_half_cauchy
+from cadlag.models.noise import log_half_cauchy, sample_log_half_cauchy
 
 Array = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ class NNGP(PowerLadder):
         position = []
         for unknown, power in ((self.amplitude is None, 2.0), (self.noise_variance is None, self._noise_power)):
             if unknown:
-                position.append(power * math.log(abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300))
+                position.append(power * sample_log_half_cauchy(rng))
         return np.array(position)
 
     @property

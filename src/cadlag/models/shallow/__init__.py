@@ -1,0 +1,1 @@
+"""The shallow network with sign units and stable output weights, by enumeration of its cells."""
