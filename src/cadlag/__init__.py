@@ -6,11 +6,12 @@ from typing import Any
 _HOMES = {
     "StableKernelRegressor": "cadlag.estimators.kernel",
     "StableNetworkRegressor": "cadlag.estimators.network",
+    "DIWPRegressor": "cadlag.baselines.diwp",
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }
 
-__all__ = ["Predictive", "StableKernelRegressor", "StableNetworkRegressor", "load"]
+__all__ = ["DIWPRegressor", "Predictive", "StableKernelRegressor", "StableNetworkRegressor", "load"]
 __version__ = "0.1.0"
 
 

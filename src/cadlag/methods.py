@@ -3,6 +3,7 @@
 from os import PathLike
 from typing import Any
 
+from cadlag.baselines.diwp import DIWPRegressor
 from cadlag.estimators.kernel import StableKernelRegressor
 from cadlag.estimators.network import StableNetworkRegressor
 from cadlag.storage import read_tree
@@ -10,6 +11,7 @@ from cadlag.storage import read_tree
 METHODS: dict[str, Any] = {
     "kernel": StableKernelRegressor,
     "network": StableNetworkRegressor,
+    "diwp": DIWPRegressor,
 }
 
 

@@ -1,0 +1,1 @@
+"""Every other method that the paper compares with."""
