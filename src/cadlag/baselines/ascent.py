@@ -22,7 +22,7 @@ _FIRST_LOG_FACTOR = -2.0  # log precision of -4: the posterior of the output sta
 _REPORT_SECONDS = 2.0
 _FEWEST_STEPS = 40
 _CLEAR_RISE = 3.0  # standard errors
-_LEAST_RISE = 1.0  # nats of all data together
+_LEAST_RISE = 0.1  # nats of all data together
 
 
 def initial_parameters(

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.baselines.gram import Gram, ReluMap, solve
-from cadlag.baselines.wishart_layer import Draw, Layer, LayerValues, Noise, draw_noise
+from cadlag.baselines.wishart_layer import Draw, Layer, LayerValues
+from cadlag.baselines.wishart_noise import Noise, draw_noise
 from cadlag.gaussian import LOG_2PI, lower_factor
 
 Array = NDArray[np.float64]
 Parameters = dict[str, Array]
 
 SMALLEST = 1e-12  # of a variance that rounding could make negative
-LAYER_NAMES = ("log_delta", "log_gamma", "log_weight", "V")
 
 
 # Input ---------------------------------------------------------------------------------------------------------------
@@ -117,11 +117,11 @@ def layer_values(parameters: Parameters, k: int) -> LayerValues:
     LayerValues
         On their natural scale.
     """
-    logs = (float(np.exp(parameters[name][k])) for name in LAYER_NAMES[:3])
-    return LayerValues(*logs, parameters["V"][k])
+    delta, gamma, weight = (float(np.exp(parameters[name][k])) for name in ("log_delta", "log_gamma", "log_weight"))
+    return LayerValues(delta, gamma, weight, parameters["V"][k])
 
 
-def climb(
+def propagate(
     parameters: Parameters, first: ReluMap, shared: Layer | None, noises: list[Noise]
 ) -> tuple[list[Draw], list[ReluMap]]:
     """One draw of the Gram matrices of all layers.
@@ -204,7 +204,7 @@ class Output:
         logs, trace = float(np.log(np.diagonal(self.root)).sum()), float((self.inverse_root**2).sum())
         return 0.5 * float(self.v @ self.w - self.w @ self.w) + logs - 0.5 * (self.size - trace)
 
-    def reverse(self, by_mean: Array, by_variance: Array, by_divergence: float) -> tuple[Gram, dict[str, Array]]:
+    def reverse(self, by_mean: Array, by_variance: Array, by_divergence: float) -> tuple[Gram, dict[str, Any]]:
         """Derivatives by the kernel and the parameters.
 
         Parameters
@@ -218,7 +218,7 @@ class Output:
 
         Returns
         -------
-        tuple[Gram, dict[str, Array]]
+        tuple[Gram, dict[str, Any]]
             By K(G_L); by name.
         """
         variance, N = self.variance, self.inverse_root.T @ self.inverse_root
@@ -320,8 +320,8 @@ class Bound:
                 by_first = Gram(*(total + part for total, part in zip(by_first, adjoint)))
         if shared is not None:
             value -= shared.divergence() / self.n
-            by_first, found = shared.reverse(-1.0 / self.n)
-            _add(gradient, found, 0)
+            by_first, by_layer = shared.reverse(-1.0 / self.n)
+            _add(gradient, by_layer, 0)
         _add(gradient, reverse_input(parameters, self.X, first.reverse(by_first)))
         return value, gradient
 
@@ -348,7 +348,7 @@ class _Path:
         self, bound: Bound, parameters: Parameters, first: ReluMap, shared: Layer | None, noises: list[Noise]
     ) -> None:
         self.bound, self.parameters, self.shared = bound, parameters, shared
-        self.draws, self.maps = climb(parameters, first, shared, noises)
+        self.draws, self.maps = propagate(parameters, first, shared, noises)
         self.output = Output(parameters, self.maps[-1].kernel)
         log_noise = bound.log_noise(parameters)
         self.residual, self.precision = bound.y - self.output.means, np.exp(-2.0 * log_noise)

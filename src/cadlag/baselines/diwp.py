@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from cadlag.baselines.ascent import Ascent, initial_parameters, judge
-from cadlag.baselines.deep_wishart import Parameters
 from cadlag.baselines.wishart_atoms import Atoms
 from cadlag.estimators.base import POINTS, AtomRegressor, as_seed
 from cadlag.estimators.scaling import Scaling, refuse_overflow, require_memory
@@ -259,9 +258,7 @@ class DIWPRegressor(AtomRegressor):
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         inputs = names or [f"x{j}" for j in range(self.n_features_in_)]
         labels = {"delta": layers, "gamma": layers, "input_scales": inputs, "input_shifts": inputs}
-        self.posterior_ = Posterior(
-            positions[None], {"log_ratio": ratios[None]}, draws, labels, None, frozenset(draws)
-        )
+        self.posterior_ = Posterior(positions[None], {"log_ratio": ratios[None]}, draws, labels, None, frozenset(draws))
 
     def _learned(self) -> dict[str, Array]:
         """What the bound has chosen, on natural scales and in the units of y."""

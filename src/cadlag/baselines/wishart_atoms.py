@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.deep_wishart import Output, Parameters, climb, input_gram, layer_values
+from cadlag.baselines.deep_wishart import Output, Parameters, input_gram, layer_values, propagate
 from cadlag.baselines.gram import ReluMap
-from cadlag.baselines.wishart_layer import Layer, Noise, draw_noise
+from cadlag.baselines.wishart_layer import Layer
+from cadlag.baselines.wishart_noise import Noise, draw_noise
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ class Atoms:
         self.size, self.n_layers = len(parameters["inducing"]), len(parameters["V"])
         self.values = [layer_values(parameters, k) for k in range(self.n_layers)]
 
-    # Positions: a draw as a vector -------------------------------------------------------------------------------------
+    # Positions: a draw as a vector -----------------------------------------------------------------------------------
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Positions of independent draws.
@@ -98,11 +99,11 @@ class Atoms:
         totals = []
         for position in positions:
             noises = self.noises(position)
-            draws, _ = climb(self.parameters, first, shared, noises)
+            draws, _ = propagate(self.parameters, first, shared, noises)
             totals.append(sum(draw.layer.log_ratio(noise.A) for draw, noise in zip(draws, noises)))
         return np.array(totals, dtype=float)
 
-    # The function at new rows ------------------------------------------------------------------------------------------
+    # The function at new rows ----------------------------------------------------------------------------------------
 
     def moments(self, positions: Array, X: Array) -> tuple[Array, Array]:
         """Means and variances of the function at each row.
@@ -124,7 +125,7 @@ class Atoms:
             rows = slice(start, start + _CHUNK_ROWS)
             first, shared = self._ground(X[rows])
             for t, position in enumerate(positions):
-                _, maps = climb(self.parameters, first, shared, self.noises(position))
+                _, maps = propagate(self.parameters, first, shared, self.noises(position))
                 output = Output(self.parameters, maps[-1].kernel)
                 means[t, rows], variances[t, rows] = output.means, output.variances
         return means, variances

@@ -1,4 +1,4 @@
-"""G_ℓ | G_ℓ₋₁ ~ W⁻¹(δ_ℓ K(G_ℓ₋₁), δ_ℓ + P + 1) one inverse Wishart layer.
+"""G_ℓ | G_ℓ₋₁ ~ W⁻¹(δ_ℓ K(G_ℓ₋₁), δ_ℓ + P + 1): one inverse Wishart layer.
 
 The deep inverse Wishart process of Aitchison, Yang & Ober (2021) with P global inducing inputs. The posterior of a
 layer is Q(G_ii) = W⁻¹(δ K_ii + d VVᵀ/P, δ + P + 1 + γ); every other row t follows from G_ii by the prior,
@@ -6,117 +6,24 @@ layer is Q(G_ii) = W⁻¹(δ K_ii + d VVᵀ/P, δ + P + 1 + γ); every other row
     g_tt·i = δ k_tt·i/χ²(δ + P + 2),    G_ii⁻¹ g_it = K_ii⁻¹ k_it + √(g_tt·i/δ) S⁻ᵀξ,    K_ii = SSᵀ.
 
 G_ii is drawn with its Cholesky factor: G_ii = CCᵀ, C = RA⁻ᵀ for the scale RRᵀ and an upper triangular A with
-A_jj² ~ χ²(δ + γ + 1 + j), A_ij ~ N(0, 1). Each map has its reverse beside it: it takes the derivative by what the
-map gave and returns, or adds up, the derivative by what it took. Draws of χ² move with its degrees of freedom at a
-fixed quantile.
+A_jj² ~ χ²(δ + γ + 1 + j), A_ij ~ N(0, 1). The reverse of each map takes the derivative by what the map gave, and
+returns or adds up the derivative by what it took.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammainc, gammaincc, gammaln, polygamma
+from scipy.special import digamma, gammaln, polygamma
 
 from cadlag.baselines.gram import Gram, reverse_factor, solve
+from cadlag.baselines.wishart_noise import Noise
 from cadlag.gaussian import lower_factor
 
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-12  # of a conditional variance that rounding could make negative
-
-
-# Noise ---------------------------------------------------------------------------------------------------------------
-
-
-class Noise(NamedTuple):
-    """What is random in one draw of a layer.
-
-    Attributes
-    ----------
-    A
-        Upper triangular, (P, P).
-    moves
-        Derivative of A_jj²/2 by half of its degrees of freedom, (P,).
-    squares
-        χ² of each row, (n,), or of all, (1,).
-    square_moves
-        Derivative of half of it by half of its degrees of freedom.
-    normals
-        ξ of each row, (P, n), or of all, (P, 1).
-    """
-
-    A: Array
-    moves: Array
-    squares: Array
-    square_moves: Array
-    normals: Array
-
-
-def draw_noise(
-    rng: np.random.Generator, delta: float, gamma: float, size: int, n: int, counted: int = 1, moving: bool = True
-) -> Noise:
-    """Draw what is random in a layer.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    delta
-        δ.
-    gamma
-        γ.
-    size
-        P.
-    n
-        Number of rows.
-    counted
-        Rows that the degrees of freedom of a row count: 1, or those of its batch as in the published code.
-    moving
-        Whether derivatives will be asked.
-
-    Returns
-    -------
-    Noise
-        The draws.
-    """
-    shapes = 0.5 * (delta + gamma + 1.0 + np.arange(1, size + 1))
-    halves = rng.standard_gamma(shapes)
-    A = np.triu(rng.standard_normal((size, size)), 1)
-    A[np.diag_indices(size)] = np.sqrt(2.0 * halves)
-    shape = 0.5 * (delta + size + 1.0 + counted)
-    own = rng.standard_gamma(shape, n)
-    normals = rng.standard_normal((size, n))
-    if not moving:
-        return Noise(A, np.zeros(size), 2.0 * own, np.zeros(n), normals)
-    return Noise(A, gamma_move(shapes, halves), 2.0 * own, gamma_move(shape, own), normals)
-
-
-def gamma_move(shape: float | Array, draws: Array) -> Array:
-    """dz/da at a fixed quantile of the gamma law with shape a: -∂F(z; a)/∂a over the density.
-
-    Parameters
-    ----------
-    shape
-        a.
-    draws
-        z.
-
-    Returns
-    -------
-    Array
-        The derivatives, to eight digits or so.
-    """
-    step = 1e-4 * np.sqrt(shape)
-    up, down = shape + step, shape - step
-    # By the smaller of the two tails, which keeps its digits.
-    upper = draws > shape
-    change = np.where(upper, gammaincc(down, draws) - gammaincc(up, draws), gammainc(up, draws) - gammainc(down, draws))
-    log_density = (shape - 1.0) * np.log(draws) - draws - gammaln(shape)
-    return -change / (2.0 * step) * np.exp(-log_density)
-
-
-# Inverse Wishart layer -----------------------------------------------------------------------------------------------
 
 
 class LayerValues(NamedTuple):
@@ -186,12 +93,15 @@ class Layer:
         self.root = lower_factor(kernel.ii)
         self.scale_root = lower_factor(values.delta * kernel.ii + values.weight * self.outer)
         self.relative = solve(self.root, self.scale_root)
+        self.ratio = solve(self.scale_root, self.root)
         self.half = solve(self.root, kernel.it)
         self.rest = (
             np.maximum(kernel.tt - np.einsum("ij,ij->j", self.half, self.half), SMALLEST)
             if kernel.tt.ndim == 1 else kernel.tt - self.half.T @ self.half
         )  # fmt: skip
-        self.adjoint = LayerAdjoint(*map(np.zeros_like, (self.root, self.root, self.half, self.rest)))
+        self.adjoint = LayerAdjoint(
+            np.zeros_like(self.root), np.zeros_like(self.root), np.zeros_like(self.half), np.zeros_like(self.rest)
+        )
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
@@ -259,9 +169,8 @@ class Layer:
             The log ratio.
         """
         delta, gamma, size = self.values.delta, self.values.gamma, len(A)
-        halves = 0.5 * (delta + 1.0 + np.arange(1, size + 1))
-        ratio = solve(self.scale_root, self.root)
-        trace = delta * float(((ratio.T @ A) ** 2).sum()) - float((A**2).sum())
+        halves = self._halves()
+        trace = delta * float(((self.ratio.T @ A) ** 2).sum()) - float((A**2).sum())
         constant = float((gammaln(halves + 0.5 * gamma) - gammaln(halves)).sum()) + 0.5 * gamma * size * np.log(2.0)
         logs = float(np.log(np.diagonal(A)).sum())
         return (delta + size + 1.0) * self._log_scales() - gamma * logs - 0.5 * trace + constant
@@ -275,8 +184,8 @@ class Layer:
             The divergence.
         """
         delta, gamma, size = self.values.delta, self.values.gamma, len(self.root)
-        halves = 0.5 * (delta + 1.0 + np.arange(1, size + 1))
-        trace = delta * float((solve(self.scale_root, self.root) ** 2).sum()) - size
+        halves = self._halves()
+        trace = delta * float((self.ratio**2).sum()) - size
         special = 0.5 * gamma * digamma(halves + 0.5 * gamma) + gammaln(halves) - gammaln(halves + 0.5 * gamma)
         freedom = delta + size + 1.0
         return -freedom * self._log_scales() + 0.5 * (freedom + gamma) * trace + float(special.sum())
@@ -285,6 +194,10 @@ class Layer:
         """½ log(|δK_ii|/|RRᵀ|)."""
         logs = np.log(np.diagonal(self.root)) - np.log(np.diagonal(self.scale_root))
         return float(logs.sum()) + 0.5 * len(logs) * np.log(self.values.delta)
+
+    def _halves(self) -> Array:
+        """Halves of the degrees of freedom of A_jj² under the prior."""
+        return 0.5 * (self.values.delta + 1.0 + np.arange(1, len(self.root) + 1, dtype=np.float64))
 
     # Reverse ---------------------------------------------------------------------------------------------------------
 
@@ -302,8 +215,7 @@ class Layer:
             Derivative by S.
         """
         delta, gamma, size = self.values.delta, self.values.gamma, len(self.root)
-        halves = 0.5 * (delta + 1.0 + np.arange(1, size + 1))
-        ratio = solve(self.scale_root, self.root)
+        halves, ratio = self._halves(), self.ratio
         norm, freedom = float((ratio**2).sum()), delta + size + 1.0
         curved = 0.25 * gamma * float(polygamma(1, halves + 0.5 * gamma).sum())
         level = 0.5 * float((digamma(halves) - digamma(halves + 0.5 * gamma)).sum())
@@ -316,7 +228,7 @@ class Layer:
         by_root[np.diag_indices(size)] -= adjoint * freedom / np.diagonal(self.root)
         return by_root
 
-    def reverse(self, by_divergence: float) -> tuple[Gram, dict[str, float | Array]]:
+    def reverse(self, by_divergence: float) -> tuple[Gram, dict[str, Any]]:
         """Derivatives by the kernel below and by the parameters, once all draws have been reversed.
 
         Parameters
@@ -326,7 +238,7 @@ class Layer:
 
         Returns
         -------
-        tuple[Gram, dict[str, float or Array]]
+        tuple[Gram, dict[str, Any]]
             By the kernel; by log δ, log γ, log d and V.
         """
         by_root, total, values = self.reverse_divergence(by_divergence), self.adjoint, self.values
@@ -336,7 +248,7 @@ class Layer:
         by_scale = reverse_factor(self.scale_root, total.scale_root + by_relative)
         by_delta = total.delta + float((by_scale * self.kernel.ii).sum())
         by_ii = values.delta * by_scale + reverse_factor(self.root, by_root)
-        gradient: dict[str, float | Array] = {
+        gradient = {
             "log_delta": values.delta * by_delta,
             "log_gamma": values.gamma * total.gamma,
             "log_weight": values.weight * float((by_scale * self.outer).sum()),
