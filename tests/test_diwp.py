@@ -187,15 +187,29 @@ def test_warns_of_failed_steps(monkeypatch):
     assert not hasattr(model, "posterior_")
 
 
-def test_interrupt_keeps_what_there_is():
-    def stop(reached, *_):
-        if reached[0] == 20:
-            raise KeyboardInterrupt
+def test_interrupt_keeps_what_there_is(monkeypatch):
+    step, seen = Ascent._step, []
 
-    model = regressor(n_steps=20, progress=stop)
-    with pytest.warns(UserWarning, match="interrupted after 19 steps"):
+    def stop(self, *arguments):
+        seen.append(0)
+        if len(seen) == 13:
+            raise KeyboardInterrupt
+        return step(self, *arguments)
+
+    monkeypatch.setattr(Ascent, "_step", stop)
+    model = regressor(n_steps=20)
+    with pytest.warns(UserWarning, match="interrupted after 12 steps"):
         model.fit(X, Y)
     assert np.isfinite(model.predict(NEW)).all()
+    monkeypatch.setattr(Ascent, "_step", lambda *_: exec("raise KeyboardInterrupt"))
+    with pytest.raises(KeyboardInterrupt, match="before the first step"):
+        regressor().fit(X, Y)
+
+
+def test_progress_is_told():
+    told = []
+    regressor(n_steps=5, progress=lambda *news: told.append(news)).fit(X, Y)
+    assert told[-1][:3] == ([5], 5, 0)
 
 
 def test_far_rows(fitted):

@@ -143,17 +143,17 @@ class Ascent:
         Array
             The bound per datum at each step done; NaN where it failed, which moves nothing.
         """
-        optimiser, trace = Adam(parameters), np.full(len(rates), math.nan)
+        optimiser, trace, done = Adam(parameters), np.full(len(rates), math.nan), 0
         started = told = time.perf_counter()
         try:
             for k, rate in enumerate(rates):
                 trace[k] = self._step(rng, optimiser, float(rate))
-                now = time.perf_counter()
-                if progress is not None and (now > told + _REPORT_SECONDS or k + 1 == len(rates)):
-                    progress([k + 1], len(rates), int(np.isnan(trace[: k + 1]).sum()), now - started)
+                done, now = k + 1, time.perf_counter()
+                if progress is not None and (now > told + _REPORT_SECONDS or done == len(rates)):
+                    progress([done], len(rates), int(np.isnan(trace[:done]).sum()), now - started)
                     told = now
         except KeyboardInterrupt:
-            return trace[:k]
+            return trace[:done]
         return trace
 
     def _step(self, rng: np.random.Generator, optimiser: Adam, rate: float) -> float:
