@@ -5,18 +5,19 @@ from typing import Any
 
 _HOMES = {
     "BayesGPRegressor": "cadlag.baselines.bayes_gp",
+    "DIWPRegressor": "cadlag.baselines.diwp",
     "MLGPRegressor": "cadlag.baselines.ml_gp",
     "NNGPRegressor": "cadlag.baselines.nngp",
     "ShallowStableRegressor": "cadlag.baselines.shallow_stable",
     "StableKernelRegressor": "cadlag.estimators.kernel",
     "StableNetworkRegressor": "cadlag.estimators.network",
-    "ShallowStableRegressor": "cadlag.baselines.shallow_stable",
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }
 
 __all__ = [
     "BayesGPRegressor",
+    "DIWPRegressor",
     "MLGPRegressor",
     "NNGPRegressor",
     "Predictive",

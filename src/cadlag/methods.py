@@ -4,6 +4,7 @@ from os import PathLike
 from typing import Any
 
 from cadlag.baselines.bayes_gp import BayesGPRegressor
+from cadlag.baselines.diwp import DIWPRegressor
 from cadlag.baselines.ml_gp import MLGPRegressor
 from cadlag.baselines.nngp import NNGPRegressor
 from cadlag.baselines.shallow_stable import ShallowStableRegressor
@@ -18,6 +19,7 @@ METHODS: dict[str, Any] = {
     "ml_gp": MLGPRegressor,
     "bayes_gp": BayesGPRegressor,
     "shallow_stable": ShallowStableRegressor,
+    "diwp": DIWPRegressor,
 }
 
 

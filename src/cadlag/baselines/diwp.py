@@ -1,0 +1,357 @@
+"""y = f(x) + ε, f a Gaussian process whose kernel is drawn layer by layer from inverse Wishart laws: the face."""
+
+import numbers
+import warnings
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from cadlag.baselines.ascent import Ascent, initial_parameters, judge
+from cadlag.baselines.wishart_atoms import Atoms
+from cadlag.estimators.base import POINTS, AtomRegressor, as_seed
+from cadlag.estimators.scaling import Scaling, refuse_overflow, require_memory
+from cadlag.gaussian import NotPositiveDefiniteError
+from cadlag.posterior import Posterior
+from cadlag.samplers.progress import TextProgress
+from cadlag.storage import write_tree
+
+Array = NDArray[np.float64]
+
+PT_MODES = ("exact", "bayesfunc")
+
+
+class DIWPRegressor(AtomRegressor):
+    """Variational regression with the deep inverse Wishart process.
+
+    The kernel of the function is itself random: each layer's Gram matrix is drawn from an inverse Wishart law about
+    the ReLU kernel of the layer before. The posterior is approximated with global inducing inputs by climbing the
+    evidence bound. See Aitchison, Yang & Ober, "Deep kernel processes" (ICML 2021).
+
+    Parameters
+    ----------
+    n_maps
+        Number of kernel maps; one fewer inverse Wishart layers lie between them, so 1 is a Gaussian process.
+    n_inducing
+        Number of inducing inputs, at most the number of rows.
+    n_steps
+        Steps of Adam.
+    learning_rates
+        Of its steps, each for an equal share of them.
+    n_samples
+        Draws of the Gram matrices a step.
+    batch_size
+        Rows a step; None for all.
+    amplitude
+        Whether the function has a learned amplitude; the published one has none.
+    learn_inputs
+        Whether a scale and a shift of each input are learned.
+    pt_mode
+        "exact", or "bayesfunc" for the published code's degrees of freedom of a row, which count its whole batch. New
+        rows then count as many as a batch in training had.
+    noise_variance
+        None to learn it, or a known value in squared units of y.
+    n_atoms
+        Draws of the Gram matrices that stand for the posterior in predictions.
+    standardize
+        Whether to standardise inputs and response by the training data.
+    point
+        Point prediction: "median" or "mean".
+    max_memory
+        Bytes beyond which fit and predict refuse; None for half of the machine's memory.
+    progress
+        Whether to show progress on standard error; or a callable, see :class:`cadlag.samplers.progress.TextProgress`.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        One chain of independent draws. `delta`, `gamma` (a number a layer), the noise variance in squared units of y,
+        the amplitude and what else is learned by the bound are the same in each of them, so they are shown but not
+        diagnosed.
+    diagnostics_ : dict
+        `elbo` per datum in standard units, `elbo_rise` at the end of the run, `rising`, `n_steps` and `n_failures`.
+    parameters_ : dict
+        All variational parameters, in standard units.
+    trace_ : ndarray
+        The bound per datum at each step.
+    n_features_in_ : int
+        Number of inputs.
+
+    Notes
+    -----
+    At each row the law is exact given a draw. A joint law of several rows (`return_cov`, `sample_y`) draws the rows'
+    part of the Gram matrix jointly, so that its variances agree with those of single rows only up to the error of
+    `n_atoms` draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cadlag import DIWPRegressor
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 5.0 * (x[:, 0] > 0)
+    >>> model = DIWPRegressor(n_inducing=10, n_steps=200, random_state=0).fit(x, y)
+    >>> model.predict_interval([[0.5]]).shape
+    (1, 2)
+    """
+
+    _method: ClassVar[str] = "diwp"
+
+    def __init__(
+        self,
+        n_maps: int = 2,
+        n_inducing: int = 100,
+        n_steps: int = 8000,
+        learning_rates: Any = (1e-2, 1e-3),
+        n_samples: int = 10,
+        batch_size: int | None = None,
+        amplitude: bool = True,
+        learn_inputs: bool = True,
+        pt_mode: str = "exact",
+        noise_variance: float | None = None,
+        n_atoms: int = 100,
+        standardize: bool = True,
+        point: str = "median",
+        max_memory: float | None = None,
+        progress: Any = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_maps = n_maps
+        self.n_inducing = n_inducing
+        self.n_steps = n_steps
+        self.learning_rates = learning_rates
+        self.n_samples = n_samples
+        self.batch_size = batch_size
+        self.amplitude = amplitude
+        self.learn_inputs = learn_inputs
+        self.pt_mode = pt_mode
+        self.noise_variance = noise_variance
+        self.n_atoms = n_atoms
+        self.standardize = standardize
+        self.point = point
+        self.max_memory = max_memory
+        self.progress = progress
+        self.random_state = random_state
+
+    # Settings --------------------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        counts = ["n_maps", "n_inducing", "n_steps", "n_samples", "n_atoms"]
+        for name in counts + (["batch_size"] if self.batch_size is not None else []):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+        for name in ("amplitude", "learn_inputs"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        for name, allowed in {"pt_mode": PT_MODES, "point": POINTS}.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        known = self.noise_variance
+        if known is not None and not (isinstance(known, numbers.Real) and 0.0 < known < np.inf):
+            raise ValueError(f"noise_variance must be one positive number, or None to learn it, got {known!r}")
+        rates = np.asarray(self.learning_rates)
+        if rates.dtype.kind not in "iuf" or rates.ndim != 1 or not len(rates) or not np.all(rates > 0.0):
+            raise ValueError(f"learning_rates must be a list of positive numbers, got {self.learning_rates!r}")
+
+    def _rates(self) -> Array:
+        rates = np.asarray(self.learning_rates, dtype=float)
+        return rates[np.arange(self.n_steps) * len(rates) // self.n_steps]
+
+    def _known_noise(self) -> float | None:
+        if self.noise_variance is None:
+            return None
+        with np.errstate(over="ignore", under="ignore"):
+            known = float(np.float64(self.noise_variance) / float(self.response_scaling_.scale) ** 2)
+        if not 0.0 < known < np.inf:
+            raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
+        return known
+
+    def _optional(self) -> list[str]:
+        wanted = {
+            "log_noise": self.noise_variance is None, "log_amplitude": self.amplitude,
+            "log_input_scales": self.learn_inputs, "input_shifts": self.learn_inputs,
+        }  # fmt: skip
+        return [name for name, on in wanted.items() if on]
+
+    def _require_fit_memory(self, n: int, rows: int) -> None:
+        size = min(self.n_inducing, n)
+        arrays = (12.0 + self.n_samples) * size * rows + (30.0 + self.n_samples) * size**2
+        require_memory(
+            8.0 * self.n_maps * arrays, f"A fit to {n} rows", "use a smaller batch_size or n_inducing", self.max_memory
+        )
+
+    # Fitting ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Climb the evidence bound, and draw atoms from the posterior found.
+
+        Parameters
+        ----------
+        X
+            Inputs, (n, n_features).
+        y
+            Responses, (n,).
+
+        Returns
+        -------
+        Self
+            The fitted regressor.
+        """
+        with self._unchanged_on_failure():
+            self._check_settings()
+            X, y = self._take_training_data(X, y)
+            rows = min(self.batch_size or len(y), len(y))
+            self._require_fit_memory(len(y), rows)
+            rng = np.random.default_rng(as_seed(self.random_state))
+            self._counted = rows if self.pt_mode == "bayesfunc" else 1
+            with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+                self._climb(rng, X, y, rows)
+                positions = Atoms(self.parameters_, self._counted).draw(rng, int(self.n_atoms))
+            self._joint_seed = int(rng.integers(2**63))
+            self._set_posterior(positions)
+            self.diagnostics_ = judge(self.trace_, len(y))
+        self._complain()
+        return self
+
+    def _climb(self, rng: np.random.Generator, X: Array, y: Array, rows: int) -> None:
+        n_layers = self.n_maps - 1
+        self.parameters_ = initial_parameters(rng, X, y, self.n_inducing, n_layers, self._optional())
+        # Without a layer nothing is random, and one evaluation is as good as many.
+        draws = int(self.n_samples) if n_layers else 1
+        ascent = Ascent(X, y, self._known_noise(), draws, rows, self._counted)
+        progress = TextProgress(label="climbing") if self.progress is True else self.progress or None
+        self.trace_ = ascent.climb(rng, self.parameters_, self._rates(), progress)
+        if not np.isfinite(self.trace_).any():
+            if len(self.trace_) < self.n_steps:
+                raise KeyboardInterrupt("interrupted before the first step: there is nothing to return")
+            raise ValueError("these data cannot be fitted as they are: every step failed; set standardize=True")
+
+    def _complain(self) -> None:
+        found, parts = self.diagnostics_, []
+        if found["n_steps"] < self.n_steps:
+            warnings.warn(f"interrupted after {found['n_steps']} steps", UserWarning, stacklevel=3)
+        if found["rising"]:
+            rise = found["elbo_rise"]
+            known = f"by {rise:.3g} a datum over the last tenth of the steps" if np.isfinite(rise) else "as far as seen"
+            parts.append(f"the evidence bound still rises, {known}: a larger n_steps helps")
+        if found["n_failures"]:
+            parts.append(f"{found['n_failures']} of {found['n_steps']} steps failed: smaller learning_rates help")
+        if parts:
+            warnings.warn(f"The fit has not converged: {'; '.join(parts)}.", ConvergenceWarning, stacklevel=3)
+
+    # Posterior -------------------------------------------------------------------------------------------------------
+
+    def _set_posterior(self, positions: Array) -> None:
+        learned = self._learned()
+        count = len(positions)
+        draws = {name: np.broadcast_to(values, (1, count, *values.shape)) for name, values in learned.items()}
+        with threadpool_limits(1, user_api="blas"):
+            ratios = Atoms(self.parameters_, self._counted).log_ratios(positions)
+        layers = [f"layer {k + 1}" for k in range(self.n_maps - 1)]
+        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        inputs = names or [f"x{j}" for j in range(self.n_features_in_)]
+        labels = {"delta": layers, "gamma": layers, "input_scales": inputs, "input_shifts": inputs}
+        self.posterior_ = Posterior(positions[None], {"log_ratio": ratios[None]}, draws, labels, None, frozenset(draws))
+
+    def _learned(self) -> dict[str, Array]:
+        """What the bound has chosen, on natural scales and in the units of y."""
+        scale = float(self.response_scaling_.scale)
+        known = {name: np.exp(self.parameters_[f"log_{name}"]) for name in ("delta", "gamma") if self.n_maps > 1}
+        if "log_noise" in self.parameters_:
+            known["noise_variance"] = np.asarray((scale * np.exp(self.parameters_["log_noise"])) ** 2)
+        if "log_amplitude" in self.parameters_:
+            known["amplitude"] = np.asarray(scale * np.exp(self.parameters_["log_amplitude"]))
+        if "input_shifts" in self.parameters_:
+            known["input_scales"] = np.exp(self.parameters_["log_input_scales"])
+            known["input_shifts"] = self.parameters_["input_shifts"]
+        return known
+
+    def _noise(self) -> float:
+        """Variance of the noise in standard units."""
+        known = self._known_noise()
+        return float(np.exp(2.0 * self.parameters_["log_noise"])) if known is None else known
+
+    # Atoms -----------------------------------------------------------------------------------------------------------
+
+    def _n_atoms(self) -> int:
+        return len(self._atoms())
+
+    def _atoms(self) -> Array:
+        # Without a layer all draws are the same.
+        return self.posterior_.atoms(self.n_atoms if self.n_maps > 1 else 1)
+
+    def _moments(self, X: Array) -> tuple[Array, Array, Array]:
+        positions = self._atoms()
+        with threadpool_limits(1, user_api="blas"):
+            means, variances = Atoms(self.parameters_, self._counted).moments(positions, X)
+        return means, variances, np.full(len(positions), self._noise())
+
+    def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
+        positions, noise = self._atoms()[atoms], self._noise()
+        rngs = [np.random.default_rng([self._joint_seed, int(t)]) for t in atoms]
+        try:
+            with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+                for mean, covariance in Atoms(self.parameters_, self._counted).joint(positions, rngs, X):
+                    refuse_overflow(mean, np.diagonal(covariance))
+                    yield mean, covariance, noise
+        except NotPositiveDefiniteError:
+            raise ValueError(
+                "a joint law of these rows is beyond rounding: leave out rows far from the training data"
+            ) from None
+
+    # Files -----------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
+
+        Parameters
+        ----------
+        path
+            Where; the file is complete or absent.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        tree = {
+            "method": self._method,
+            "settings": {name: _storable(value) for name, value in self.get_params(deep=False).items()},
+            "feature_names": None if names is None else [str(name) for name in names],
+            "n_features": int(self.n_features_in_),
+            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
+            "response_scaling": {
+                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
+            },
+            "parameters": self.parameters_, "trace": self.trace_, "diagnostics": self.diagnostics_,
+            "positions": self.posterior_.positions, "counted": self._counted, "joint_seed": self._joint_seed,
+        }  # fmt: skip
+        write_tree(path, tree, "model")
+
+    @classmethod
+    def _from_tree(cls, tree: dict[str, Any]) -> Self:
+        model = cls(**tree["settings"])
+        model._check_settings()
+        model.n_features_in_ = tree["n_features"]
+        if tree["feature_names"] is not None:
+            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
+        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
+        response = tree["response_scaling"]
+        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
+        model.parameters_, model.trace_ = tree["parameters"], tree["trace"]
+        model.diagnostics_ = tree["diagnostics"]
+        model._counted, model._joint_seed = tree["counted"], tree["joint_seed"]
+        model._set_posterior(tree["positions"][0])
+        return model
+
+
+def _storable(value: Any) -> Any:
+    """A setting as a file can hold it; generators and callables are left out."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return [float(one) for one in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float | bool) else None
