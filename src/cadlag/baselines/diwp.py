@@ -3,23 +3,20 @@
 import numbers
 import warnings
 from collections.abc import Iterator
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from cadlag.baselines.ascent import Ascent, initial_parameters, judge
 from cadlag.baselines.wishart_atoms import Atoms
 from cadlag.estimators.base import POINTS, AtomRegressor, as_seed
-from cadlag.estimators.scaling import Scaling, refuse_overflow, require_memory
+from cadlag.estimators.scaling import refuse_overflow, require_memory
 from cadlag.gaussian import NotPositiveDefiniteError
 from cadlag.posterior import Posterior
 from cadlag.samplers.progress import TextProgress
-from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
 
@@ -306,52 +303,13 @@ class DIWPRegressor(AtomRegressor):
                 "a joint law of these rows is beyond rounding: leave out rows far from the training data"
             ) from None
 
-    # Files -----------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
-
-        Parameters
-        ----------
-        path
-            Where; the file is complete or absent.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        tree = {
-            "method": self._method,
-            "settings": {name: _storable(value) for name, value in self.get_params(deep=False).items()},
-            "feature_names": None if names is None else [str(name) for name in names],
-            "n_features": int(self.n_features_in_),
-            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
-            "response_scaling": {
-                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
-            },
+    def _own_tree(self) -> dict[str, Any]:
+        return {
             "parameters": self.parameters_, "trace": self.trace_, "diagnostics": self.diagnostics_,
             "positions": self.posterior_.positions, "counted": self._counted, "joint_seed": self._joint_seed,
         }  # fmt: skip
-        write_tree(path, tree, "model")
 
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> Self:
-        model = cls(**tree["settings"])
-        model._check_settings()
-        model.n_features_in_ = tree["n_features"]
-        if tree["feature_names"] is not None:
-            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
-        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
-        response = tree["response_scaling"]
-        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
-        model.parameters_, model.trace_ = tree["parameters"], tree["trace"]
-        model.diagnostics_ = tree["diagnostics"]
-        model._counted, model._joint_seed = tree["counted"], tree["joint_seed"]
-        model._set_posterior(tree["positions"][0])
-        return model
-
-
-def _storable(value: Any) -> Any:
-    """A setting as a file can hold it; generators and callables are left out."""
-    if isinstance(value, list | tuple | np.ndarray):
-        return [float(one) for one in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int | float | bool) else None
+    def _restore(self, tree: dict[str, Any]) -> None:
+        self.parameters_, self.trace_, self.diagnostics_ = tree["parameters"], tree["trace"], tree["diagnostics"]
+        self._counted, self._joint_seed = tree["counted"], tree["joint_seed"]
+        self._set_posterior(tree["positions"][0])

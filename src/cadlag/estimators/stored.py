@@ -1,21 +1,17 @@
-"""Positions -> draws by name -> a file: what every method shares whose atoms are positions of a model.
+"""Positions -> draws by name: what every method shares whose atoms are positions of a model.
 
-A method supplies its settings, its model on standardised data and the names of its draws; the posterior and files are
-the same for all of them.
+A method supplies its settings, its model on standardised data and the names of its draws; the posterior is made the
+same way for all of them.
 """
 
 from collections.abc import Callable
-from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.base import AtomRegressor
-from cadlag.estimators.scaling import Scaling
 from cadlag.posterior import Posterior
-from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
 
@@ -81,55 +77,13 @@ class StoredRegressor(AtomRegressor):
     def _atoms(self) -> Array:
         return self.posterior_.atoms(self.n_atoms)
 
-    # Files -----------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
-
-        Parameters
-        ----------
-        path
-            Where; the file is complete or absent.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        tree = {
-            "method": self._method,
-            "settings": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-            "data": {"X": self._training_inputs(), "y": self.model_.y},
-            "feature_names": None if names is None else [str(name) for name in names],
-            "n_features": int(self.n_features_in_),
-            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
-            "response_scaling": {
-                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
-            },
-            "positions": self.posterior_.positions,
-            "stats": self.posterior_.stats,
-            "chains": self.chains_,
+    def _own_tree(self) -> dict[str, Any]:
+        return {
+            "data": {"X": self._training_inputs(), "y": self.model_.y}, "positions": self.posterior_.positions,
+            "stats": self.posterior_.stats, "chains": self.chains_,
         }  # fmt: skip
-        write_tree(path, tree, "model")
 
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> Self:
-        model = cls(**tree["settings"])
-        model._check_settings()
-        model.n_features_in_ = tree["n_features"]
-        if tree["feature_names"] is not None:
-            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
-        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
-        response = tree["response_scaling"]
-        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
-        model.model_ = model._make_model(tree["data"]["X"], tree["data"]["y"])
-        model.chains_ = tree["chains"]
-        model._set_posterior(tree["positions"], tree["stats"])
-        return model
-
-
-def plain(value: Any) -> Any:
-    """A setting as a file can hold it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, str | int | float | bool | type(None)):
-        return value
-    array = np.asarray(value)
-    return array if array.dtype.kind in "biuf" else None
+    def _restore(self, tree: dict[str, Any]) -> None:
+        self.model_ = self._make_model(tree["data"]["X"], tree["data"]["y"])
+        self.chains_ = tree["chains"]
+        self._set_posterior(tree["positions"], tree["stats"])
