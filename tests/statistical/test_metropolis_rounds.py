@@ -1,7 +1,7 @@
 """Rounds of tgp's chain keep the joint law of unknowns and data, with data and without; planted bugs do not.
 
 β has a flat prior, so that the data have no law of their own; but the posterior does not change when a linear function
-is added to them, so β = 0 stands for any.
+is added to them, so β = 0 stands for any; functions of the data that the tests look at must not change either.
 """
 
 import math
@@ -32,6 +32,14 @@ def with_data(rng, model, position):
     return replace(model, y=sample_normal(rng, np.zeros(len(K)), K, 1)[0]) if len(K) else model
 
 
+def white(model):
+    """What independent noise would fit of what a linear function leaves, which is all that the posterior knows."""
+    if len(model.y) == 0:
+        return 0.0
+    rest = model.y - model.F @ np.linalg.lstsq(model.F, model.y, rcond=None)[0]
+    return -0.5 * model.n_free * (1.0 + math.log(float(rest @ rest) / model.n_free))
+
+
 def bounded(model, position):
     """Unknowns through their prior distribution functions, how well they fit; squares and products."""
     at = model.values(position)
@@ -41,8 +49,7 @@ def bounded(model, position):
         -math.expm1(-0.2 * (at.a0 - 2.0)), -math.expm1(-10.0 * at.g0),
     ]  # fmt: skip
     centred = np.array(u) - 0.5
-    white = -0.5 * len(model.y) * (1.0 + math.log(float(np.mean(model.y**2)))) if len(model.y) else 0.0
-    fit = math.tanh((model.log_likelihood(position) - white) / 3.0)
+    fit = math.tanh((model.log_likelihood(position) - white(model)) / 3.0)
     return np.concatenate([centred, np.abs(centred), centred * fit, centred[:-1] * centred[1:], [fit]])
 
 
