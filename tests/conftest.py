@@ -50,3 +50,15 @@ def plain_recursion() -> Callable:
         return result
 
     return matrices
+
+
+# scikit-learn's checks cannot be marked one by one; these take a minute each, at the alpha = 0.01 that they set.
+_LONG_CHECKS = "StableKernelRegressor(n_chains=1,n_draws=20,n_warmup=100)-check_regressors_train"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Leave the longest checks to `make slow`."""
+    for item in items:
+        if _LONG_CHECKS in item.nodeid:
+            item.add_marker(pytest.mark.slow)

@@ -69,7 +69,7 @@ def same(one, other):
 
 @parametrize_with_checks(
     [
-        StableKernelRegressor(n_draws=4, n_warmup=60, n_chains=1),
+        StableKernelRegressor(n_draws=20, n_warmup=100, n_chains=1),
         StableKernelRegressor(sampler="independence", n_draws=30, n_warmup=60, n_chains=1),
     ]
 )
