@@ -73,6 +73,6 @@ BUGS = {
 @pytest.mark.parametrize("bug", BUGS)
 def test_bugs_are_found(bug: object, monkeypatch: pytest.MonkeyPatch) -> None:
     bug(monkeypatch)
-    z = paired(small(PLANE, alpha=1.2), one_move(BUGS[bug]), 500, 15)
+    z = paired(small(PLANE, alpha=1.2), one_move(BUGS[bug]), 1500, 15)
     print(f"{bug.__name__}: {z:.1f}")
     assert z > LARGEST_Z

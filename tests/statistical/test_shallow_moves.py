@@ -86,7 +86,7 @@ def one_move(name: str) -> Callable[..., Array]:
 
 @pytest.mark.parametrize("name", ["renew_scales", "exchange_scales", "walk"])
 def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
-    assert paired(small(PLANE, alpha=1.2), one_move(name), 800, 15) < LARGEST_Z
+    assert paired(small(PLANE, alpha=1.2), one_move(name), 1500 if name == "exchange_scales" else 800, 15) < LARGEST_Z
 
 
 @pytest.mark.parametrize(
