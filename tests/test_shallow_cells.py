@@ -102,7 +102,7 @@ def test_rotation_about_the_origin_changes_nothing():
 
 def test_simulated_units_fall_in_the_cells():
     """An independent way to the same probabilities."""
-    units = np.random.default_rng(3).standard_normal((200_000, 3))
+    units = np.random.default_rng(3).standard_normal((50_000, 3))
     signs = np.where(units[:, :1] + units[:, 1:] @ PLANE.T > 0, 1, -1).astype(np.int8)
     names, counts = np.unique(signs * signs[:, :1], axis=0, return_counts=True)
     exact = as_dict(cells_in_the_plane(PLANE))

@@ -157,6 +157,23 @@ def test_gains_are_differences_of_the_likelihood():
     assert sweep.gain(step, square, pull) == pytest.approx(expected, abs=1e-10)
 
 
+def test_partners_are_chosen_with_the_ratio_of_their_numbers():
+    """Too subtle for a check of the joint law: cells have three to six neighbours."""
+    first, neighbours = CellSweeps(network(PLANE))._neighbours
+    degrees, rng = np.diff(first), np.random.default_rng(0)
+    assert np.ptp(degrees) > 1
+    near = 0
+    for cell in np.repeat(np.arange(len(degrees)), 20):
+        other, log_ratio = sweep.partner(rng, cell, first, neighbours)
+        assert 0 <= other < len(degrees)
+        assert other != cell
+        if log_ratio != 0.0:
+            near += 1
+            assert other in neighbours[first[cell] : first[cell + 1]]
+            assert log_ratio == pytest.approx(math.log(degrees[cell] / degrees[other]))
+    assert near > len(degrees)
+
+
 @pytest.mark.parametrize("kernel", [CellSweeps, PublishedMoves])
 @pytest.mark.parametrize("settings", [{}, {"noise_variance": 0.3}, {"alpha": 2.0}, {"noise_prior": "code"},
                                       {"noise_variance": np.linspace(0.1, 1.0, 8)}])  # fmt: skip

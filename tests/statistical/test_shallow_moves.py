@@ -86,7 +86,7 @@ def one_move(name: str) -> Callable[..., Array]:
 
 @pytest.mark.parametrize("name", ["renew_scales", "exchange_scales", "walk"])
 def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
-    assert paired(small(PLANE, alpha=1.2), one_move(name), 800, 15) < LARGEST_Z
+    assert paired(small(PLANE, alpha=1.2), one_move(name), 600, 15) < LARGEST_Z
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
     ],
 )
 def test_sweeps_leave_the_joint_law_alone(X: Array, settings: dict[str, object]) -> None:
-    assert paired(small(X, **settings), steps(CellSweeps), 500, 11) < LARGEST_Z
+    assert paired(small(X, **settings), steps(CellSweeps), 250, 11) < LARGEST_Z
 
 
 def test_published_moves_leave_the_joint_law_alone() -> None:
-    assert paired(small(LINE), steps(PublishedMoves), 800, 12) < LARGEST_Z
+    assert paired(small(LINE), steps(PublishedMoves), 500, 12) < LARGEST_Z
 
 
 # Coverage ------------------------------------------------------------------------------------------------------------
