@@ -109,7 +109,7 @@ class DIWPRegressor(AtomRegressor):
         n_samples: int = 10,
         batch_size: int | None = None,
         amplitude: bool = True,
-        learn_inputs: bool = True,
+        learn_inputs: bool = False,
         pt_mode: str = "exact",
         noise_variance: float | None = None,
         n_atoms: int = 100,
