@@ -60,10 +60,11 @@ docs: $(DOCS)
 experiment: $(READY)
 	$(BIN)/python -m cadlag.experiment run experiments/kernel.toml --rows experiments/kernel_rows.jsonl --jobs 2
 	$(BIN)/python -m cadlag.experiment run experiments/network.toml --rows experiments/network_rows.jsonl --jobs 2
+	$(BIN)/python -m cadlag.experiment run experiments/baselines.toml --rows experiments/baseline_rows.jsonl --jobs 2
 
 table: $(READY)
 	@$(BIN)/python -m cadlag.experiment table --rows experiments/kernel_rows.jsonl --rows experiments/network_rows.jsonl \
-		--published experiments/published.csv --by data,method,configuration
+		--rows experiments/baseline_rows.jsonl --published experiments/published.csv --by data,method,configuration
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache
