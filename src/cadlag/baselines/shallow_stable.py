@@ -43,7 +43,7 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
     noise_variance
         None to learn it, or a known value, or one for each training row, in squared units of y.
     noise_prior
-        Prior of an unknown noise variance: "half_cauchy"(1), or "code", |N(0, 1)| / χ²₁ as in the published code.
+        Prior of an unknown noise variance: "half_cauchy"(1), or "code", ``|N(0, 1)| / χ²₁`` as in the published code.
     sampler
         "gibbs": each scale from a lattice, exchanges between cells, joint moves; "independence": the published one.
     emulate_published
