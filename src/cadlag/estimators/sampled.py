@@ -1,7 +1,7 @@
 """fit = validate, standardise, run chains in blocks, keep the draws: what every sampled method shares.
 
-A method supplies its settings, its model on standardised data and the names of its draws; fitting, extending,
-checkpoints, convergence warnings and files are the same for all of them.
+A method supplies what :mod:`~cadlag.estimators.stored` asks for; fitting, extending, checkpoints and convergence
+warnings are the same for all of them.
 """
 
 import hashlib

@@ -26,7 +26,7 @@ from cadlag.models.atom import Points, Scales
 from cadlag.models.given_scales import GivenScales
 from cadlag.models.hidden_layers import HiddenLayers
 from cadlag.models.ladder import PowerLadder
-from cadlag.models.noise import log_half_cauchy
+from cadlag.models.noise import log_half_cauchy, sample_log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -192,7 +192,7 @@ class KernelProcess(PowerLadder, HiddenLayers, GivenScales):
         log_s = self.law.sample_log(rng, self.n_scales)
         if self.noise_variance is not None:
             return log_s
-        log_v = math.log(self.noise_scale * abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)
+        log_v = math.log(self.noise_scale) + sample_log_half_cauchy(rng)
         return np.append(log_s, log_v if self.noise_prior_on == "variance" else 2.0 * log_v)
 
     def log_prior(self, position: Array) -> float:

@@ -21,6 +21,7 @@ from cadlag.models.network.atom import Bulk, NetworkAtom, Units
 from cadlag.models.network.columns import RELU, SIGN, fill_columns, from_log
 from cadlag.models.network.ground import Ground, Sums, ground_with_bulk
 from cadlag.models.network.scales import LOG_LEAST, log_half_cauchy
+from cadlag.models.noise import sample_log_half_cauchy
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -181,8 +182,8 @@ class StableNetwork:
         kinds = {"sign": np.full(m, SIGN), "relu": np.full(m, RELU), "auto": rng.integers(2, size=m)}[self.activation]
         W, log_s = rng.standard_normal((m, q)), self.law.sample_log(rng, m)
         log_inputs, log_bulk = (self.law.sample_log(rng, size) for size in (self.n_input_scales, self.n_bulk_scales))
-        log_tau = _log_half_cauchy_draw(rng)
-        log_v = 2.0 / self.noise_power * (math.log(self.noise_scale) + _log_half_cauchy_draw(rng))
+        log_tau = sample_log_half_cauchy(rng)
+        log_v = 2.0 / self.noise_power * (math.log(self.noise_scale) + sample_log_half_cauchy(rng))
         known_tau, known_v = self.amplitude, self._known_log_noise
         return self.write(Units(
             W, log_s, kinds, log_inputs, log_bulk, log_tau if known_tau is None else math.log(known_tau),
@@ -315,7 +316,3 @@ class StableNetwork:
         if self.noise_variance is None:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
-
-
-def _log_half_cauchy_draw(rng: np.random.Generator) -> float:
-    return math.log(abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)

@@ -75,19 +75,15 @@ def column_of(j: int, rows: Rows, members: Members, law: Law) -> Array:
 
 @njit(**COMPILED)
 def squares_on_circle(
-    j: int, order: np.ndarray, angles: Array, signs: Array, present: float, rows: Rows, members: Members, fit: Fit,
-    law: Law,
-) -> Array:  # fmt: skip
+    order: np.ndarray, angles: Array, signs: Array, present: float, column: Array, image: Array, inverse: Array
+) -> Array:
     """φᵀVφ of the candidate on each arc, walking from that on which the unit now is, whose image is known."""
-    n, arc = len(order), 0
-    squares = np.full(n + 1, np.sum(signs * signs))
-    if len(rows.inverse) == 0:
-        return squares
+    n, arc, squares = len(order), 0, np.empty(len(order) + 1)
     while arc < n and angles[order[arc]] <= present:
         arc += 1
-    here, image = signs_on_arc(order, signs, arc), fit.images[:, j].copy()
-    carry_image(column_of(j, rows, members, law), here, rows.inverse, image)
-    walk_squares(order, arc, here, image, rows.inverse, squares)
+    here, moved = signs_on_arc(order, signs, arc), image.copy()
+    carry_image(column, here, inverse, moved)
+    walk_squares(order, arc, here, moved, inverse, squares)
     return squares
 
 
@@ -97,19 +93,21 @@ def renew_sign_unit(
     variances: Array, log_prior: Array,
 ) -> int:  # fmt: skip
     """New direction of a sign unit, and its image; returns the index of its scale."""
-    n = len(rows.y)
+    n, bulk = len(rows.y), len(rows.inverse) > 0
     e, f, m = circle_directions(rng, j, informed, rows, members.W, fit)
     angles, signs, precision, pull = np.empty(n), np.empty(n), np.empty(n + 1), np.empty(n + 1)
     switch_angles(rows.X, rows.omega, e, f, angles, signs)
     order = np.argsort(angles)
-    squares = squares_on_circle(j, order, angles, signs, angle_of(members.W[j], e, f), rows, members, fit, law)
+    if bulk:
+        column, image, present = column_of(j, rows, members, law), fit.images[:, j].copy(), angle_of(members.W[j], e, f)
+        squares = squares_on_circle(order, angles, signs, present, column, image, rows.inverse)
+    else:
+        squares = np.full(n + 1, np.sum(signs * signs))
     walk(order, signs, squares, fit, law.noise, precision, pull)
     theta, k = choose_arc(rng, angles, order, m, precision, pull, variances, log_prior)
-    before = column_of(j, rows, members, law)
     members.W[j] = at_angle(rng, theta, e, f)
-    if len(rows.inverse) > 0:
-        image = fit.images[:, j].copy()
-        carry_image(before, column_of(j, rows, members, law), rows.inverse, image)
+    if bulk:
+        carry_image(column, column_of(j, rows, members, law), rows.inverse, image)
         fit.images[:, j] = image
     return k
 
