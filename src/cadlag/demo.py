@@ -48,7 +48,8 @@ def main(argv: list[str] | None = None) -> int:
     years, flow = load_nile()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict below says it in words
-        model = METHODS["network"](random_state=options.seed, n_jobs=min(2, os.cpu_count() or 1), progress=True)
+        jobs = min(2, os.cpu_count() or 1)
+        model = METHODS["network"](n_draws=2000, random_state=options.seed, n_jobs=jobs, progress=True)
         model.fit(years[:, None], flow)
     _write_predictions(folder / "nile_predictions.csv", model, years, flow)
     breaks = model.break_points()
