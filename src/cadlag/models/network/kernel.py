@@ -1,7 +1,7 @@
 """Sweeps over the units as a transition kernel; warm-up by a falling noise floor."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,19 @@ FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the sl
 TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
 POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged, likewise
-BULK_DEPTH = 2  # doublings of a trajectory of the bulk's scales
 NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
-BULK_EVERY, BULK_LEARNS_EVERY = 3, 2  # sweeps for each trajectory of the bulk, the dearer part with many rows
 FEW_ROWS = 100
+
+
+class Pace(NamedTuple):
+    """Doublings of a trajectory of the bulk's scales, and sweeps for each trajectory, at first and while it adapts."""
+
+    depth: int
+    every: int
+    learns_every: int
+
+
+WITH_FEW_ROWS, WITH_MANY = Pace(3, 1, 1), Pace(2, 3, 2)  # the bulk is the dearer part with many
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -83,8 +92,7 @@ class Sweeps(Apart):
         self._probes = probe_rows(len(target.y))
         self._known: tuple[Any, Ground] | None = None
         self._size = size_of(target.y)
-        many = target.process is not None and len(target.y) > FEW_ROWS
-        self._every, self._learns_every = (BULK_EVERY, BULK_LEARNS_EVERY) if many else (1, 1)
+        self._pace = WITH_FEW_ROWS if target.process is None or len(target.y) <= FEW_ROWS else WITH_MANY
         self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
 
     def init(self, rng: np.random.Generator) -> State:
@@ -149,10 +157,10 @@ class Sweeps(Apart):
     def _since_bulk(self, iteration: int) -> int:
         """Sweeps since the last trajectory of the bulk; one begins each part of warm-up and what follows it."""
         if iteration >= self.n_warmup:
-            return (iteration - self.n_warmup) % self._every
+            return (iteration - self.n_warmup) % self._pace.every
         if iteration >= self._no_floor:
-            return (iteration - self._no_floor) % self._learns_every
-        return iteration % self._every
+            return (iteration - self._no_floor) % self._pace.learns_every
+        return iteration % self._pace.every
 
     def _ground(self, units: Units, floor: float) -> Ground:
         """What the units are added to, remembered while bulk, noise and floor stay as they are."""
@@ -170,8 +178,9 @@ class Sweeps(Apart):
         model, start = self.target, self._no_floor
         assert model.process is not None
         given = GivenUnits(model.process, model.columns(units), model.variances(units))
-        n_sweeps, every = (self.n_warmup - start, self._learns_every) if iteration >= start else (start, self._every)
-        return Nuts(given, -(-n_sweeps // every), max_depth=BULK_DEPTH)
+        pace = self._pace
+        n_sweeps, every = (self.n_warmup - start, pace.learns_every) if iteration >= start else (start, pace.every)
+        return Nuts(given, -(-n_sweeps // every), max_depth=pace.depth)
 
     def _learn_anew(self, units: Units, state: State) -> State:
         """The metric of before, but for the noise."""
