@@ -76,7 +76,7 @@ def check_against_zolotarev(alpha: float, p: np.ndarray, digits: int, degree: in
         assert abs(cdf[i] / probability - 1) < 1e-11
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alpha", (0.1, 0.5, 1.0, 1.5, 1.9, 1.99))
 def test_density_slope_and_cdf_match_zolotarev_integrals(alpha):
     check_against_zolotarev(alpha, NINE, digits=20, degree=4, n_panels=16)
 

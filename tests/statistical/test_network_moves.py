@@ -18,7 +18,9 @@ def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.7, *(pytest.param(alpha, marks=pytest.mark.slow) for alpha in (1.0, 1.6, 2.0))])
-@pytest.mark.parametrize("activation", ["sign", "relu", "auto"])
+@pytest.mark.parametrize(
+    "activation", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("sign", "relu")), "auto"]
+)
 def test_sweeps_leave_the_joint_law_alone(activation: str, alpha: float) -> None:
     z = paired(small_network(activation, alpha), sweeps, 1500, 11)
     assert np.abs(z).max() < LARGEST_Z
@@ -30,7 +32,8 @@ def test_known_amplitude_and_noise() -> None:
     assert np.abs(z).max() < LARGEST_Z
 
 
-@pytest.mark.parametrize("activation", [pytest.param("sign", marks=pytest.mark.slow), "auto"])
+@pytest.mark.slow
+@pytest.mark.parametrize("activation", ["sign", "auto"])
 def test_input_scales(activation: str) -> None:
     z = paired(small_network(activation, 1.0, input_scales=True), sweeps, 1500, 13)
     assert np.abs(z).max() < LARGEST_Z

@@ -51,7 +51,9 @@ def prior_model(alpha: float, noise_prior_on: str, n: int = 6) -> KernelProcess:
     return small_model(alpha, preset, depth, n, noise_prior_on=noise_prior_on, noise_scale=1.7)
 
 
-@pytest.mark.parametrize(("alpha", "noise_prior_on"), PRIORS)
+@pytest.mark.parametrize(
+    ("alpha", "noise_prior_on"), [*PRIORS[:2], *(pytest.param(*prior, marks=pytest.mark.slow) for prior in PRIORS[2:])]
+)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_no_data(sampler: str, alpha: float, noise_prior_on: str) -> None:
     model = prior_model(alpha, noise_prior_on)
@@ -62,7 +64,7 @@ def test_no_data(sampler: str, alpha: float, noise_prior_on: str) -> None:
     np.testing.assert_allclose(info["log_likelihood"], 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("alpha", "noise_prior_on"), PRIORS[1:3])
+@pytest.mark.parametrize(("alpha", "noise_prior_on"), [PRIORS[2], pytest.param(*PRIORS[1], marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "tempered"])
 def test_level_zero(sampler: str, alpha: float, noise_prior_on: str) -> None:
     """Tempered is left out here: its rungs have levels of their own."""
@@ -79,7 +81,7 @@ def test_level_zero(sampler: str, alpha: float, noise_prior_on: str) -> None:
     assert_prior(model, np.array(seen)[None, 200:])
 
 
-@pytest.mark.parametrize(("alpha", "noise_prior_on"), PRIORS[1:3])
+@pytest.mark.parametrize(("alpha", "noise_prior_on"), [PRIORS[1], pytest.param(*PRIORS[2], marks=pytest.mark.slow)])
 def test_lowest_rung_of_a_ladder_that_ends_at_zero(alpha: float, noise_prior_on: str) -> None:
     model = prior_model(alpha, noise_prior_on)
     model = replace(model, y=np.array([0.1, -0.4, 2.0, 2.2, 1.9, 0.0]), _buffers={})
