@@ -1,7 +1,8 @@
 """Intervals of the deep inverse Wishart process cover what its own prior draws, as often as they say.
 
 The posterior is approximate, and degrees of freedom and noise are chosen by the bound, so that only a band can be asked
-for; a posterior without the uncertainty of the function, or with that of the prior, falls outside.
+for. Intervals of observations would hardly miss the uncertainty of the function (noise alone covers 85 % here, the prior
+79 %); those of the function do (the spread of its means alone covers 15 %).
 """
 
 import warnings
@@ -53,4 +54,4 @@ def test_intervals_cover_what_the_prior_draws():
     error = shares.std(axis=0, ddof=1) / np.sqrt(N_REPLICATIONS)
     print(f"coverage of function and observation {shares.mean(axis=0)}, standard errors {error}")
     assert 0.80 < shares[:, 1].mean() < 0.97
-    assert 0.70 < shares[:, 0].mean() < 0.99
+    assert 0.75 < shares[:, 0].mean() < 0.97
