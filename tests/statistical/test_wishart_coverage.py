@@ -1,8 +1,8 @@
 """Intervals of the deep inverse Wishart process cover what its own prior draws, as often as they say.
 
 The posterior is approximate, and degrees of freedom and noise are chosen by the bound, so that only a band can be asked
-for. Intervals of observations would hardly miss the uncertainty of the function (noise alone covers 85 % here, the prior
-79 %); those of the function do (the spread of its means alone covers 15 %).
+for. Intervals of observations would hardly miss the uncertainty of the function (noise alone covers 85 % here, and the
+prior 79 %); those of the function do (the spread of its means alone covers 15 %).
 """
 
 import warnings
