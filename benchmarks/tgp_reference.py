@@ -3,7 +3,8 @@
 `make tgp-reference` runs `tgp_reference.R` and writes two files. `tgp_quantiles.csv` has a row for each test input: the
 mean over several chains, each with a seed of its own, of each statistic, and its standard deviation from chain to
 chain. `tgp_states.csv` has a row for each of a few states of a chain: its unknowns, and what tgp computes of them at
-the test inputs. The last problem has as many test as training rows, where tgp ties row i to row i.
+the test inputs. The last problem has as many test as training rows, where tgp ties row i to row i. With `--long-chains`
+it writes only `tgp_long_chains.csv`: states of two long chains on the problem where chains move most slowly.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from cadlag.datasets import simulate
 STATISTICS = ("mean", "q05", "q50", "q95")
 STATE = ("lambda", "ldetK", "s2", "nug")
 BURN, TOTAL, EVERY = 2000, 12_000, 2
+LONG_SEEDS, LONG_ROUNDS = (11, 12), (2000, 52_000, 10)
 HERE = Path(__file__).parent
 
 
@@ -44,6 +46,7 @@ PROBLEMS = (
     Problem("10d", "matern", False, 40, 20, 1),
     Problem("10d", "matern", False, 40, 40, 1),
 )
+SLOW = PROBLEMS[3]  # its nugget moves so slowly that ten thousand rounds are too few
 
 
 def r_is_there() -> bool:
@@ -52,18 +55,28 @@ def r_is_there() -> bool:
     return shutil.which("Rscript") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def run_r(problem: Problem, repeats: int, rounds: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Both tables of R, columns by name."""
+def run_script(script: str, problem: Problem, settings: tuple[object, ...], names: tuple[str, ...]) -> list[np.ndarray]:
+    """The tables that a script of R writes, columns by name."""
     data = simulate(problem.data, 0)
     with tempfile.TemporaryDirectory() as folder:
         np.savetxt(f"{folder}/x.csv", data.X_train[: problem.n_train], delimiter=",")
         np.savetxt(f"{folder}/y.csv", data.y_train[: problem.n_train])
         np.savetxt(f"{folder}/xx.csv", data.X_test[: problem.stop : problem.step], delimiter=",")
-        settings = [problem.correlation, str(problem.scaled).upper(), repeats, *rounds]
-        command = ["Rscript", HERE / "tgp_reference.R", folder, *settings]
-        subprocess.run([str(part) for part in command], check=True)
-        runs, states = (np.genfromtxt(f"{folder}/{name}.csv", delimiter=",", names=True) for name in ("runs", "states"))
-    return runs, states
+        command = ["Rscript", HERE / script, folder, problem.correlation, str(problem.scaled).upper(), *settings]
+        # While it runs tgp writes its traces to the working directory.
+        subprocess.run([str(part) for part in command], check=True, cwd=folder)
+        return [np.genfromtxt(f"{folder}/{name}.csv", delimiter=",", names=True) for name in names]
+
+
+def run_r(problem: Problem, repeats: int, rounds: tuple[int, int, int]) -> list[np.ndarray]:
+    """Statistics of each chain, and states of a short one."""
+    return run_script("tgp_reference.R", problem, (repeats, *rounds), ("runs", "states"))
+
+
+def long_chain_rows(seed: int) -> list[list[object]]:
+    """Every tenth kept state of a long chain."""
+    (chain,) = run_script("tgp_chains.R", SLOW, (seed, *LONG_ROUNDS), ("chain",))
+    return [[seed, *(f"{value:.6g}" for value in state)] for state in chain[9::10]]
 
 
 def quantile_rows(problem: Problem, runs: np.ndarray, repeats: int) -> list[list[object]]:
@@ -103,9 +116,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE.parent / "tests" / "reference", help="directory")
     parser.add_argument("--repeats", type=int, default=6)
     parser.add_argument("--states-only", action="store_true", help="leave out the long chains and their file")
+    parser.add_argument("--long-chains", action="store_true", help="only the file of long chains")
     options = parser.parse_args()
     if not r_is_there():
         parser.exit(2, "This needs R with its package tgp: on Debian, apt-get install r-base-core r-cran-tgp\n")
+    if options.long_chains:
+        rows = [row for seed in LONG_SEEDS for row in long_chain_rows(seed)]
+        write(options.out / "tgp_long_chains.csv", ["seed", "d", "nug", "s2", "a0", "g0"], rows)
+        return
     repeats, rounds = (1, (2, 4, 2)) if options.states_only else (options.repeats, (BURN, TOTAL, EVERY))
     tables = [(problem, *run_r(problem, repeats, rounds)) for problem in PROBLEMS]
     lists = [row for problem, _, states in tables for row in state_rows(problem, states)]

@@ -6,11 +6,12 @@ from scipy import stats
 from scipy.special import gammainc, gammaincinv
 
 from cadlag.baselines.ascent import Adam, Ascent, initial_parameters, judge
-from cadlag.baselines.deep_wishart import Bound, Output, layer_values
+from cadlag.baselines.deep_wishart import Bound, layer_values
 from cadlag.baselines.gram import EPSILON, Gram, ReluMap
 from cadlag.baselines.wishart_atoms import Atoms
 from cadlag.baselines.wishart_layer import Layer, LayerValues
 from cadlag.baselines.wishart_noise import Noise, draw_noise, gamma_move
+from cadlag.baselines.wishart_output import Output
 from cadlag.kernels import arc_cosine
 
 SMALL_P = 1e-4  # of a test that is right
@@ -219,6 +220,7 @@ def test_output_is_a_gaussian_process_given_pseudo_targets():
     output, joint = Output(parameters, parts(G, 4)), Output(parameters, parts(G, 4, joint=True))
     np.testing.assert_allclose(output.means, mean[4:], rtol=1e-10)
     np.testing.assert_allclose(output.variances, np.diag(covariance)[4:], rtol=1e-9)
+    assert output.total_variance == pytest.approx(np.diag(covariance)[4:].sum(), rel=1e-9)
     np.testing.assert_allclose(joint.covariance, covariance[4:, 4:], rtol=1e-9, atol=1e-12)
     prior_scale, S = K[:4, :4], covariance[:4, :4]
     ratio = np.linalg.solve(prior_scale, S)

@@ -4,7 +4,8 @@
 `tgp_quantiles.csv` has statistics of several chains of R at each test input, and their standard deviation from chain to
 chain. Ours have an error too, estimated from batches of consecutive draws. Errors are pooled over the rows of a problem
 in units of the predictive standard deviation. What moves slowly, the nugget, moves all rows together, so that the root
-mean square of the z-scores of a statistic has the law of a single one, a t with 5 degrees of freedom.
+mean square of the z-scores of a statistic has the law of a single one, a t with 5 degrees of freedom. That is a weak
+criterion where chains move slowly; `test_tgp_long_chains.py` has a strict one there.
 """
 
 import csv

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.deep_wishart import Bound, Parameters
+from cadlag.baselines.deep_wishart import Bound
+from cadlag.baselines.wishart_output import Parameters
 from cadlag.gaussian import NotPositiveDefiniteError
 
 Array = NDArray[np.float64]

@@ -1,11 +1,8 @@
 """log p(y) ≥ E_Q[Σ log N(y_t; f_t, σ²)] - Σ_ℓ KL(Q(G_ℓ) || P(G_ℓ)) - E_Q KL(Q(f_i) || P(f_i)): the bound.
 
 The deep inverse Wishart process with P global inducing inputs: f ~ N(0, a² K(G_L)) above the Gram matrices of
-:mod:`cadlag.baselines.wishart_layer`, and Q(f_i | G) ∝ N(f_i; 0, a² K_ii) N(u; f_i, (LLᵀ)⁻¹). Given the Gram matrices
-everything is normal, so only they are sampled: with M = I + a² LᵀK_ii L, v = Lᵀu and U = LᵀK_it
-
-    f_t ~ N(a² u_tᵀM⁻¹v, a² k_tt - a⁴ u_tᵀM⁻¹u_t),
-    KL(Q(f_i) || P(f_i)) = ½ [vᵀM⁻¹v + log|M| - |M⁻¹v|² - P + tr M⁻¹].
+:mod:`cadlag.baselines.wishart_layer`. Given them everything is normal (:mod:`cadlag.baselines.wishart_output`), so only
+they are sampled.
 """
 
 from collections.abc import Mapping
@@ -15,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.gram import Gram, ReluMap, solve
+from cadlag.baselines.gram import Gram, ReluMap
 from cadlag.baselines.wishart_layer import Draw, Layer, LayerValues
 from cadlag.baselines.wishart_noise import Noise, draw_noise
-from cadlag.gaussian import LOG_2PI, lower_factor
+from cadlag.baselines.wishart_output import Output, Parameters
+from cadlag.gaussian import LOG_2PI
 
 Array = NDArray[np.float64]
-Parameters = dict[str, Array]
-
-SMALLEST = 1e-12  # of a variance that rounding could make negative
 
 
 # Input ---------------------------------------------------------------------------------------------------------------
@@ -151,102 +146,6 @@ def propagate(
     return draws, maps
 
 
-# Output --------------------------------------------------------------------------------------------------------------
-
-
-class Output:
-    """The function at each row given the last kernel.
-
-    Parameters
-    ----------
-    parameters
-        With `targets` u, `factor` and `log_factor` (of L) and, if it is learned, `log_amplitude`.
-    kernel
-        K(G_L); with `tt` in full the joint law is made.
-    """
-
-    def __init__(self, parameters: Parameters, kernel: Gram) -> None:
-        self.parameters, self.kernel = parameters, kernel
-        self.variance = float(np.exp(2.0 * parameters.get("log_amplitude", np.zeros(()))))
-        factor = parameters["factor"]
-        self.size = len(factor)
-        self.scale = float(np.exp(parameters["log_factor"]) / np.diagonal(factor).mean())
-        self.L = self.scale * factor
-        self.v = self.L.T @ parameters["targets"]
-        self.M = self.variance * self.L.T @ kernel.ii @ self.L
-        self.M[np.diag_indices(self.size)] += 1.0
-        self.root = lower_factor(self.M)
-        self.inverse_root = solve(self.root, np.eye(self.size))
-        self.w = self.inverse_root.T @ (self.inverse_root @ self.v)
-        self.U = self.L.T @ kernel.it
-        self.image = self.inverse_root @ self.U
-        self.means = self.variance * self.w @ self.U
-
-    @property
-    def variances(self) -> Array:
-        """Of the function at each row."""
-        lost = self.variance**2 * np.einsum("ij,ij->j", self.image, self.image)
-        return np.maximum(self.variance * self.kernel.tt - lost, SMALLEST)
-
-    @property
-    def covariance(self) -> Array:
-        """Of the function at all rows, for a kernel with `tt` in full."""
-        return self.variance * self.kernel.tt - self.variance**2 * self.image.T @ self.image
-
-    def divergence(self) -> float:
-        """KL(Q(f_i) || P(f_i)) given the Gram matrices.
-
-        Returns
-        -------
-        float
-            The divergence.
-        """
-        logs, trace = float(np.log(np.diagonal(self.root)).sum()), float((self.inverse_root**2).sum())
-        return 0.5 * float(self.v @ self.w - self.w @ self.w) + logs - 0.5 * (self.size - trace)
-
-    def reverse(self, by_mean: Array, by_variance: Array, by_divergence: float) -> tuple[Gram, dict[str, Any]]:
-        """Derivatives by the kernel and the parameters.
-
-        Parameters
-        ----------
-        by_mean
-            Derivative by each mean.
-        by_variance
-            Derivative by each variance.
-        by_divergence
-            Derivative by the divergence.
-
-        Returns
-        -------
-        tuple[Gram, dict[str, Any]]
-            By K(G_L); by name.
-        """
-        variance, N = self.variance, self.inverse_root.T @ self.inverse_root
-        weighted = self.U * by_variance
-        by_U = variance * np.outer(self.w, by_mean) - 2.0 * variance**2 * N @ weighted
-        by_w = variance * self.U @ by_mean + by_divergence * (0.5 * self.v - self.w)
-        by_v = N @ by_w + 0.5 * by_divergence * self.w
-        by_N = -(variance**2) * weighted @ self.U.T + np.outer(by_w, self.v)
-        by_N[np.diag_indices(self.size)] += 0.5 * by_divergence
-        by_M = 0.5 * by_divergence * N - 0.5 * N @ (by_N + by_N.T) @ N
-        by_L = 2.0 * variance * self.kernel.ii @ self.L @ by_M + self.kernel.it @ by_U.T
-        by_L += np.outer(self.parameters["targets"], by_v)
-        by_kernel = Gram(variance * self.L @ by_M @ self.L.T, self.L @ by_U, variance * by_variance)
-        return by_kernel, self._by_name(by_mean, by_variance, by_v, by_M, by_L)
-
-    def _by_name(self, by_mean: Array, by_variance: Array, by_v: Array, by_M: Array, by_L: Array) -> dict[str, Array]:
-        by_scale = float((by_L * self.L).sum())  # by log of the scale of L
-        by_factor = self.scale * by_L
-        by_factor[np.diag_indices(self.size)] -= by_scale / np.trace(self.parameters["factor"])
-        found = {"targets": self.L @ by_v, "factor": by_factor, "log_factor": np.array(by_scale)}
-        if "log_amplitude" in self.parameters:
-            lost = self.variance**2 * np.einsum("ij,ij->j", self.image, self.image)
-            direct = by_variance @ (self.variance * self.kernel.tt - 2.0 * lost) + by_mean @ self.means
-            total = direct + (by_M * self.M).sum() - np.trace(by_M)
-            found["log_amplitude"] = np.array(2.0 * total)
-        return found
-
-
 # Bound ---------------------------------------------------------------------------------------------------------------
 
 
@@ -352,7 +251,8 @@ class _Path:
         self.output = Output(parameters, self.maps[-1].kernel)
         log_noise = bound.log_noise(parameters)
         self.residual, self.precision = bound.y - self.output.means, np.exp(-2.0 * log_noise)
-        self.misfit = self.precision * float((self.residual**2 + self.output.variances).mean())
+        squares = float(self.residual @ self.residual) + self.output.total_variance
+        self.misfit = self.precision * squares / len(bound.y)
         deeper = sum(draw.layer.divergence() for draw in self.draws[1:])
         self.value = -0.5 * (self.misfit + LOG_2PI) - log_noise - (deeper + self.output.divergence()) / bound.n
 
@@ -360,8 +260,8 @@ class _Path:
         """Add to the gradient; the derivative by the first kernel, or None where the shared layer holds it."""
         n = len(self.residual)
         by_mean = share * self.precision * self.residual / n
-        by_variance = np.full(n, -0.5 * share * self.precision / n)
-        adjoint, found = self.output.reverse(by_mean, by_variance, -share / self.bound.n)
+        by_total = -0.5 * share * self.precision / n
+        adjoint, found = self.output.reverse(by_mean, by_total, -share / self.bound.n)
         _add(gradient, found)
         if "log_noise" in gradient:
             gradient["log_noise"] += share * (self.misfit - 1.0)

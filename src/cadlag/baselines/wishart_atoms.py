@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.deep_wishart import Output, Parameters, input_gram, layer_values, propagate
+from cadlag.baselines.deep_wishart import input_gram, layer_values, propagate
 from cadlag.baselines.gram import ReluMap
 from cadlag.baselines.wishart_layer import Layer
 from cadlag.baselines.wishart_noise import Noise, draw_noise
+from cadlag.baselines.wishart_output import Output, Parameters
 
 Array = NDArray[np.float64]
 

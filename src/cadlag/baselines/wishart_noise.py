@@ -90,10 +90,12 @@ def gamma_move(shape: float | Array, draws: Array) -> Array:
     Array
         The derivatives, to eight digits or so.
     """
-    step = 1e-4 * np.sqrt(shape)
-    up, down = shape + step, shape - step
+    shapes = np.broadcast_to(shape, draws.shape)
+    step, change = 1e-4 * np.sqrt(shape), np.empty_like(draws)
     # By the smaller of the two tails, which keeps its digits.
-    upper = draws > shape
-    change = np.where(upper, gammaincc(down, draws) - gammaincc(up, draws), gammainc(up, draws) - gammainc(down, draws))
+    upper = draws > shapes
+    for tail, sign, there in ((gammaincc, -1.0, upper), (gammainc, 1.0, ~upper)):
+        near, at = np.broadcast_to(step, draws.shape)[there], shapes[there]
+        change[there] = sign * (tail(at + near, draws[there]) - tail(at - near, draws[there]))
     log_density = (shape - 1.0) * np.log(draws) - draws - gammaln(shape)
     return -change / (2.0 * step) * np.exp(-log_density)

@@ -8,6 +8,7 @@ from numba import njit
 
 from cadlag.low_rank import log_marginal_of_sums
 from cadlag.models.network.columns import COMPILED, Array, from_log
+from cadlag.models.noise import log_half_cauchy_of_log
 from cadlag.stable import density_of_log
 
 N_WALKS = 12
@@ -26,10 +27,7 @@ class Priors(NamedTuple):
     noise_scale: float
 
 
-@njit(**COMPILED)
-def log_half_cauchy(log_z: float) -> float:
-    """Log density of log z, z half-Cauchy(1)."""
-    return math.log(2.0 / math.pi) + log_z - (max(2.0 * log_z, 0.0) + math.log1p(math.exp(-abs(2.0 * log_z))))
+log_half_cauchy = njit(**COMPILED)(log_half_cauchy_of_log)
 
 
 @njit(**COMPILED)

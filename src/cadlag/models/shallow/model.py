@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cadlag import gaussian
 from cadlag.models.noise import (
-    log_half_cauchy_variance,
+    log_half_cauchy_of_log,
     log_normal_over_chi2,
     sample_log_half_cauchy,
     sample_log_over_chi2,
@@ -159,7 +159,7 @@ class ShallowStable:
         """Log prior density of log σ²."""
         if self.noise_variance is not None:
             return np.zeros_like(log_v)
-        density = log_half_cauchy_variance if self.noise_prior == "half_cauchy" else log_normal_over_chi2
+        density = log_half_cauchy_of_log if self.noise_prior == "half_cauchy" else log_normal_over_chi2
         return np.where(log_v < self.log_least, -np.inf, density(np.asarray(log_v)))
 
     def log_scale_prior(self, log_s: Array) -> float:
