@@ -34,7 +34,7 @@ class LeaveOneOut:
     weights
         Of the draws, for each row, (draws, n); columns sum to one.
     pareto_shape
-        k̂ of each row, (n,); NaN with too few draws to tell.
+        k̂ of each row, (n,); NaN with too few draws to tell, -inf with one, which needs no weights.
     """
 
     y: Array
@@ -61,8 +61,8 @@ class LeaveOneOut:
         LeaveOneOut
             The laws.
         """
-        log_ratios = 0.5 * (np.log(variances) + errors**2 / variances)
-        log_weights, shape = _smoothed(log_ratios)
+        log_density = -0.5 * (np.log(variances) + errors**2 / variances)
+        log_weights, shape = _smoothed(log_density)
         weights = np.exp(log_weights - log_weights.max(axis=0))
         return cls(y, y - errors, variances, weights / weights.sum(axis=0), shape)
 
@@ -80,7 +80,7 @@ class LeaveOneOut:
     @property
     def is_trusted(self) -> NDArray[np.bool_]:
         """Whether the weights of each row are good enough."""
-        return ~(self.pareto_shape > TRUSTED)
+        return self.pareto_shape <= TRUSTED
 
     def quantile(self, p: ArrayLike) -> Array:
         """Quantiles of each row's law.
@@ -100,11 +100,13 @@ class LeaveOneOut:
         return np.concatenate([law.quantile(levels) for law in laws])
 
 
-def _smoothed(log_ratios: Array) -> tuple[Array, Array]:
-    """Log weights and k̂, column by column."""
-    if len(log_ratios) < _FEWEST:
-        return log_ratios, np.full(log_ratios.shape[1], np.nan)
+def _smoothed(log_density: Array) -> tuple[Array, Array]:
+    """Log weights, whose raw form is -log_density, and k̂, column by column."""
+    if len(log_density) < _FEWEST:
+        unknown = np.nan if len(log_density) > 1 else -np.inf  # a single draw needs no weights
+        return -log_density, np.full(log_density.shape[1], unknown)
     from arviz_stats.base import array_stats  # noqa: PLC0415  loads xarray and matplotlib where they are installed
 
-    log_weights, shape = array_stats.psislw(log_ratios, axis=0)
+    with np.errstate(all="ignore"):
+        log_weights, shape = array_stats.psislw(log_density, axis=0)
     return np.asarray(log_weights).T, np.asarray(shape)

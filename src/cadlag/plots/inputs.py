@@ -258,6 +258,6 @@ def plot_relevance(relevance: Any, ax: Any = None, most: int = 20) -> Any:
     ax.hlines(rows, low, high, color=BAND, lw=6)
     ax.plot(middle, rows, "o", color=INK, ms=5.5)
     ax.set_yticks(rows, labels=[words(name) for name in relevance["input"][order]])
-    ax.set(xlabel="share of the variance lost without it; bars 90 %", ylim=(-0.6, len(order) - 0.4))
+    ax.set(xlabel="share of the variance lost; bars 90 %", ylim=(-0.6, len(order) - 0.4))
     ax.set_xlim(0.0, max(1.0, 1.05 * float(np.max(high, initial=0.0))))
     return ax

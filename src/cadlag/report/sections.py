@@ -276,7 +276,8 @@ def _kernels(evidence: Evidence) -> Iterator[Section]:
     model = evidence.model
     if not hasattr(model, "sample_kernels") or getattr(model, "n_groups", 1) > 1:
         return
-    order = np.lexsort(evidence.X.T[::-1])
+    first = evidence.most_relevant(1)[0]
+    order = np.argsort(evidence.X[:, first], kind="stable")
     rows = evidence.X[order[np.unique(np.linspace(0, len(order) - 1, _MOST_KERNEL_ROWS).round().astype(int))]]
     with plain_arrays():
         kernels = model.sample_kernels(X=rows, n_draws=affordable_atoms(model) // 2)
@@ -286,5 +287,5 @@ def _kernels(evidence: Evidence) -> Iterator[Section]:
     )  # fmt: skip
     yield Section(
         "kernel", "Kernel", f"Entrywise quantiles of the last layer's kernel at training rows, sorted by "
-        f"{evidence.names[0]}: how much the model has learned to tell rows apart, and how sure it is.", [drawn],
+        f"{evidence.names[first]}: how much the model has learned to tell rows apart, and how sure it is.", [drawn],
     )  # fmt: skip

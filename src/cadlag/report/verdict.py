@@ -69,7 +69,7 @@ def _fit(evidence: Evidence) -> Iterator[Finding]:
     word = "very well" if share >= 0.9 else "well" if share >= 0.6 else "in part" if share >= 0.2 else "hardly at all"
     yield Finding(
         GOOD if share >= 0.6 else CAUTION if share < 0.2 else NOTE,
-        f"{_rows(checked)} are predicted {word}: {100 * max(share, 0.0):.0f} % of the variance of y is explained, the "
+        f"{_rows(checked)} are predicted {word}: {100 * max(share, 0.0):.3g} % of the variance of y is explained, the "
         f"typical error (RMSE) is {checked.rmse:.3g} where y has a standard deviation of {np.std(checked.y):.3g}"
         f"{_noise(evidence)}.",
     )  # fmt: skip
@@ -99,8 +99,8 @@ def _intervals(evidence: Evidence) -> Iterator[Finding]:
     if checked.n_doubtful:
         yield Finding(
             CAUTION,
-            f"For {checked.n_doubtful} of {n} rows leaving one out cannot be trusted (Pareto shape above 0.7), since "
-            " a single one of them moves the posterior: check on held-out rows, write_report(model, path, X, y).",
+            f"For {checked.n_doubtful} of {n} rows leaving one out is not to be trusted (Pareto shape above 0.7, or "
+            "too few draws to tell): check on held-out rows, write_report(model, path, X, y).",
         )  # fmt: skip
 
 
