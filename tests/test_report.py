@@ -266,6 +266,14 @@ def test_intervals_are_judged_within_chance(inside, word):
     assert sum(other in said(checked) for other in ("too narrow", "as they should", "wider than")) == 1
 
 
+@pytest.mark.parametrize(("pit", "word"), [(0.5, "better than the model claims"), (0.9, "too sure of itself")])
+def test_the_inner_half_is_judged_too(pit, word):
+    checked = Checked(np.arange(40.0), np.arange(40.0), np.tile([-9.0, 99.0], (40, 1)), np.full(40, pit), held_out=True)
+    even = Checked(checked.y, checked.y, checked.interval, (np.arange(40) + 0.5) / 40, held_out=True)
+    assert word in said(checked)
+    assert "50 %" not in said(even)
+
+
 def test_responses_that_do_not_vary_are_no_miracle():
     checked = Checked(np.ones(5), np.zeros(5), np.tile([-2.0, 2.0], (5, 1)), np.full(5, 0.5), held_out=True)
     assert "have all the same response; the typical error is 1" in said(checked)

@@ -90,7 +90,7 @@ def _draw_bands(ax: Any, model: Any, where: Any, rows: Any, coverage: float) -> 
 
 def _mark_break(ax: Any, breaks: Any, coverage: float) -> None:
     low, high = breaks.interval(coverage)
-    ax.axvspan(low, high, color=ACCENT, alpha=0.16, lw=0, zorder=0, label=f"{percent(coverage)} interval, largest jump")
+    ax.axvspan(low, high, color=ACCENT, alpha=0.16, lw=0, zorder=0, label=f"largest jump, {percent(coverage)}")
 
 
 def plot_fits(

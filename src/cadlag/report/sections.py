@@ -107,7 +107,12 @@ def picture(
     with plt.rc_context(STYLE):
         axes = new_axes(height, own=True, **options)
         draw(axes)
-        buffer = io.BytesIO()
+    return _kept(axes, alt, is_wide)
+
+
+def _kept(axes: Any, alt: str, is_wide: bool = False) -> Picture:
+    buffer = io.BytesIO()
+    with plt.rc_context(STYLE):
         # No date: the same model gives the same page.
         np.ravel(axes)[0].figure.savefig(buffer, format="svg", dpi=150, metadata={"Date": None})
     return Picture("data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"), alt, is_wide)
@@ -175,23 +180,26 @@ def _fit(evidence: Evidence) -> Iterator[Section]:
 def _dependences(evidence: Evidence) -> Iterator[Section]:
     if len(evidence.names) < 2:
         return
-    model, n_atoms = evidence.model, min(affordable_atoms(evidence.model), 60)
+    model, shown = evidence.model, evidence.most_relevant(_MOST_DEPENDENCES)
+    n_atoms = min(affordable_atoms(model), 60)
+    with plt.rc_context(STYLE):
+        axes = [plots.plot_partial_dependence(model, j, n_atoms=n_atoms, ax=new_axes(2.8, own=True)) for j in shown]
+    lowest, highest = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
+    for ax in axes:
+        ax.set_ylim(lowest, highest)
     drawn = [
-        picture(
-            lambda ax, j=j: plots.plot_partial_dependence(model, j, n_atoms=n_atoms, ax=ax),  # type: ignore[misc]
-            f"Average of the function against {evidence.names[j]} with its 90 % band", 2.8,
-        )
-        for j in evidence.most_relevant(_MOST_DEPENDENCES)
-    ]  # fmt: skip
+        _kept(ax, f"Average of the function against {evidence.names[j]} with its 90 % band")
+        for j, ax in zip(shown, axes)
+    ]
     if len(evidence.names) == 2:
-        for kind, shown in (("prediction", "Prediction"), ("std", "Standard deviation of the function")):
+        for kind, title in (("prediction", "Prediction"), ("std", "Standard deviation of the function")):
             drawn.append(picture(
                 lambda ax, kind=kind: plots.plot_prediction_surface(model, kind=kind, ax=ax),  # type: ignore[misc]
-                f"{shown} over both inputs, with the training rows", 3.6,
+                f"{title} over both inputs, with the training rows", 3.6,
             ))  # fmt: skip
     yield Section(
         "dependence", "Dependence on the inputs", "The function averaged over training rows, one input being set to "
-        "each value in turn, for the most relevant inputs; ticks show where the data are.", drawn,
+        "each value in turn, for the most relevant inputs, on one scale; ticks show where the data are.", drawn,
     )  # fmt: skip
 
 

@@ -96,12 +96,28 @@ def _intervals(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(NOTE, f"The {found}: they are wider than they need to be.")
     else:
         yield Finding(GOOD, f"The {found}, as they should within the chance of {n} rows.")
+    yield from _inner_half(checked)
     if checked.n_doubtful:
         yield Finding(
             CAUTION,
             f"For {checked.n_doubtful} of {n} rows leaving one out is not to be trusted (Pareto shape above 0.7, or "
             "too few draws to tell): check on held-out rows, write_report(model, path, X, y).",
         )  # fmt: skip
+
+
+def _inner_half(checked: Checked) -> Iterator[Finding]:
+    """Intervals that hold what they should at 90 % may still have the wrong shape."""
+    n, inside = len(checked.y), int(np.sum(np.abs(checked.pit - 0.5) <= 0.25))
+    low, high = binom(n, 0.5).ppf([0.005, 0.995])
+    if inside > high:
+        yield Finding(
+            NOTE, f"The 50 % intervals hold {100 * inside / n:.0f} %: most rows are predicted better than the model "
+            "claims, as happens where a few are much harder than the rest.",
+        )  # fmt: skip
+    elif inside < low:
+        yield Finding(
+            CAUTION, f"The 50 % intervals hold only {100 * inside / n:.0f} %: the model is too sure of itself."
+        )
 
 
 def _where_it_breaks(evidence: Evidence) -> Iterator[Finding]:
