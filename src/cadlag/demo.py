@@ -85,7 +85,8 @@ def _draw(path: Path, model: Any, breaks: Any, years: Any, flow: Any) -> None:
         2, 1, figsize=(8, 6.5), sharex=True, height_ratios=(3, 1), layout="constrained"
     )  # fmt: skip
     plot_fit(model, years, flow, coverage=COVERAGE, ax=top)
-    top.set(ylabel="annual flow at Aswan [10⁸ m³]", title="The Nile, stable network")
+    top.set(xlabel="", ylabel="annual flow at Aswan [10⁸ m³]")
+    figure.suptitle("The Nile, stable network")
     plot_breaks(breaks, ax=bottom)
     bottom.set(xlabel="year")
     figure.savefig(path, dpi=130)

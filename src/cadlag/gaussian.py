@@ -354,11 +354,22 @@ def leave_one_out(correlation: Array, data: Observed) -> Array:
     Array
         Leave-one-out log predictive densities, (n,).
     """
+    beta, precision = _left_out(correlation, data)
+    return 0.5 * (np.log(precision) - data.log_total - LOG_2PI - beta**2 / precision)
+
+
+def leave_one_out_errors(correlation: Array, data: Observed) -> tuple[Array, Array]:
+    """y_k - E[y_k | y_-k] and var[y_k | y_-k] of each row; `correlation` is overwritten."""
+    beta, precision = _left_out(correlation, data)
+    return np.exp(0.5 * data.log_total) * beta / precision, np.exp(data.log_total) / precision
+
+
+def _left_out(correlation: Array, data: Observed) -> tuple[Array, Array]:
+    """P⁻¹ỹ and the diagonal of P⁻¹."""
     factor = factorise(correlation)
     beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
     inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    precision = np.diagonal(inverse)
-    return 0.5 * (np.log(precision) - data.log_total - LOG_2PI - beta**2 / precision)
+    return beta, np.diagonal(inverse)
 
 
 def sample_normal(rng: np.random.Generator, mean: Array, covariance: Array, n_samples: int) -> Array:

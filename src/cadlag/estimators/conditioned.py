@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from cadlag.estimators.base import POINTS, as_generator
+from cadlag.estimators.left_out import LeaveOneOut
 from cadlag.estimators.scaling import refuse_overflow
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.models.noise import NOISE_PRIORS
@@ -137,6 +138,30 @@ class ConditionedRegressor(StoredRegressor):
 
     def _pointwise(self) -> Callable[[Array], Array]:
         return partial(_leave_one_out, self.model_, math.log(float(self.response_scaling_.scale)))
+
+    def leave_one_out(self, n_atoms: int = 500) -> LeaveOneOut:
+        """Predictions of each training row from all the others, in closed form for each draw.
+
+        Draws are reweighted to the posterior without the row by Pareto-smoothed importance sampling.
+
+        Parameters
+        ----------
+        n_atoms
+            Draws used.
+
+        Returns
+        -------
+        LeaveOneOut
+            The predictive law of each row, and how far to trust it.
+        """
+        check_is_fitted(self)
+        if not hasattr(self.model_, "leave_one_out_errors"):
+            raise ValueError(f"the method {self._method!r} cannot leave one out in closed form: hold rows out instead")
+        with threadpool_limits(1, user_api="blas"):
+            parts = [self.model_.leave_one_out_errors(position) for position in self.posterior_.atoms(n_atoms)]
+        errors, variances = (np.stack(part) for part in zip(*parts))
+        spread = float(self.response_scaling_.scale)
+        return LeaveOneOut.reweighted(self._in_units(self.model_.y), spread * errors, spread**2 * variances)
 
     def feature_relevance(self, n_atoms: int = 100, n_rows: int = 500, random_state: Any = 0) -> Table:
         """Share of the function's variance that is lost when an input is permuted, and the input's scale.

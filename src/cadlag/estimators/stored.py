@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.base import AtomRegressor
 from cadlag.posterior import Posterior
@@ -76,6 +77,18 @@ class StoredRegressor(AtomRegressor):
 
     def _atoms(self) -> Array:
         return self.posterior_.atoms(self.n_atoms)
+
+    def training_data(self) -> tuple[Array, Array]:
+        """The data that it was fitted to, in their own units.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Inputs (n, n_features) and responses (n,).
+        """
+        check_is_fitted(self)
+        inputs = self.input_scaling_.centre + self.input_scaling_.scale * self._training_inputs()
+        return inputs, self._in_units(self.model_.y)
 
     def _own_tree(self) -> dict[str, Any]:
         return {

@@ -84,3 +84,19 @@ class GivenScales:
         """
         _, data, correlation = self._observe(self.scales(position))
         return gaussian.leave_one_out(correlation, data)
+
+    def leave_one_out_errors(self, position: Array) -> tuple[Array, Array]:
+        """y_k - E[y_k | y_-k, scales] and var[y_k | y_-k, scales] of each row.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (n,) each.
+        """
+        _, data, correlation = self._observe(self.scales(position))
+        return gaussian.leave_one_out_errors(correlation, data)

@@ -295,13 +295,22 @@ class StableNetwork:
 
     def leave_one_out(self, position: Array) -> Array:
         """log p(y_k | y_-k, units) of each row."""
+        gap, precision, omega = self._left_out(position)
+        return 0.5 * (np.log(precision / (2.0 * math.pi)) - precision * gap * gap) + np.log(omega)
+
+    def leave_one_out_errors(self, position: Array) -> tuple[Array, Array]:
+        """y_k - E[y_k | y_-k, units] and var[y_k | y_-k, units] of each row."""
+        gap, precision, omega = self._left_out(position)
+        return gap / omega, 1.0 / (precision * omega**2)
+
+    def _left_out(self, position: Array) -> tuple[Array, Array, Array]:
+        """Errors, precisions, and the weights of the rows, in whose units they are."""
         units = self.read(position)
         ground, (_, factor, half), sums = self._marginal(units, 0.0)
         H = solve_triangular(factor, (sums.images * np.sqrt(self.variances(units))).T, lower=True) / ground.noise
         own = np.diagonal(ground.inverse) if len(ground.inverse) else 1.0
         precision = own / ground.noise - (H * H).sum(axis=0)
-        gap = (ground.pulled / ground.noise - H.T @ half) / precision
-        return 0.5 * (np.log(precision / (2.0 * math.pi)) - precision * gap * gap) + np.log(ground.omega)
+        return (ground.pulled / ground.noise - H.T @ half) / precision, precision, ground.omega
 
     def named(self, positions: Array) -> dict[str, Array]:
         """Draws by name, on their natural scale; units have no names, for they are interchangeable."""
