@@ -339,8 +339,17 @@ def condition(correlation: Array, data: Observed) -> Conditioner:
     return Conditioner(factor, beta, data.weight)
 
 
+def left_out(correlation: Array, data: Observed) -> tuple[Array, Array]:
+    """y_k given the others: y_k minus its mean, [Λ⁻¹y]_k/[Λ⁻¹]_kk, and its variance 1/[Λ⁻¹]_kk, in units of √D_k."""
+    factor = factorise(correlation)
+    beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
+    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    variance = 1.0 / np.diagonal(inverse)
+    return beta * variance, variance
+
+
 def leave_one_out(correlation: Array, data: Observed) -> Array:
-    """log p(y_k | y_-k) in closed form: mean y_k - [Λ⁻¹y]_k/[Λ⁻¹]_kk, variance 1/[Λ⁻¹]_kk.
+    """log p(y_k | y_-k) in closed form.
 
     Parameters
     ----------
@@ -354,11 +363,8 @@ def leave_one_out(correlation: Array, data: Observed) -> Array:
     Array
         Leave-one-out log predictive densities, (n,).
     """
-    factor = factorise(correlation)
-    beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
-    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    precision = np.diagonal(inverse)
-    return 0.5 * (np.log(precision) - data.log_total - LOG_2PI - beta**2 / precision)
+    gap, variance = left_out(correlation, data)
+    return -0.5 * (np.log(variance) + data.log_total + LOG_2PI + gap**2 / variance)
 
 
 def sample_normal(rng: np.random.Generator, mean: Array, covariance: Array, n_samples: int) -> Array:

@@ -1,6 +1,6 @@
 """Pictures: every function draws on given axes or makes its own, and returns the axes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -132,3 +132,30 @@ def _equation(breaks: Any, k: int, most: int = 3) -> str:
     terms = " ".join(f"{normal[j]:+.2g} {names[j]}" for j in largest)
     rest = " + .." if len(normal) > most else ""
     return f"{terms}{rest} = {breaks['offset'][k]:.2g}"
+
+
+def plot_comparison(rows: Sequence[Mapping[str, Any]], score: str = "crps", ax: Any = None) -> Any:
+    """Scores of methods on the same folds: means, and standard deviations over the folds.
+
+    Parameters
+    ----------
+    rows
+        What `cadlag.compare.summarise` gave.
+    score
+        Which score.
+    ax
+        Axes to draw on.
+
+    Returns
+    -------
+    Any
+        The axes.
+    """
+    ax = plt.subplots(figsize=(7, 0.6 + 0.4 * len(rows)), layout="constrained")[1] if ax is None else ax
+    heights = np.arange(len(rows))[::-1]
+    ax.errorbar(
+        [row[score] for row in rows], heights, xerr=[row[f"{score}_sd"] for row in rows], fmt="o", color=INK,
+        ecolor=BAND, elinewidth=4,
+    )  # fmt: skip
+    ax.set(yticks=heights, yticklabels=[row["method"] for row in rows], xlabel=f"{score}, mean and sd over folds")
+    return ax

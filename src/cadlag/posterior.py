@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 _FEWEST_DRAWS = 4
+_FEWEST_TO_SMOOTH = 25
 _UNKNOWN = (float("nan"), float("nan"), float("nan"))
 
 
@@ -255,6 +256,30 @@ def _diagnose(values: Array) -> tuple[float, float, float]:
             float(array_stats.ess(values, method="bulk")),
             float(array_stats.ess(values, method="tail", prob=0.9)),
         )
+
+
+def leave_one_out_weights(log_density: Array) -> tuple[Array, Array]:
+    """Weights w_tk ∝ 1 / p(y_k | y_-k, draw t) that turn draws given y into draws given y_-k, Pareto-smoothed.
+
+    Parameters
+    ----------
+    log_density
+        log p(y_k | y_-k, draw t), (T, n).
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Weights that sum to one over the draws, (T, n), and the Pareto shape of each row, (n,): above 0.7 a row's
+        weights cannot be trusted; NaN where there are too few draws to tell.
+    """
+    if len(log_density) < _FEWEST_TO_SMOOTH:
+        weights = np.exp(log_density.min(axis=0) - log_density)
+        return weights / weights.sum(axis=0), np.full(log_density.shape[1], np.nan)
+    from arviz_stats.base import array_stats  # noqa: PLC0415  as above
+
+    logs, shape = array_stats.psislw(-log_density.T)
+    weights = np.exp(np.asarray(logs).T)
+    return weights / weights.sum(axis=0), np.asarray(shape, dtype=np.float64)
 
 
 def _to_arviz(groups: dict[str, dict[str, Array]], dims: dict[str, list[str]], coords: dict[str, list[str]]) -> Any:

@@ -80,6 +80,7 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         refuse_huge("X", X, columns)
         refuse_huge("y", y)
         warn_of_constants(X, columns)
+        self.__dict__.pop("recipe_", None)  # that of other data
         self.input_scaling_ = Scaling.learn(X, self.standardize)
         self.response_scaling_ = Scaling.learn(y, self.standardize)
         spread = float(self.response_scaling_.scale)

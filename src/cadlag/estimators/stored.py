@@ -4,7 +4,7 @@ A method supplies its settings, its model on standardised data and the names of 
 the same for all of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -81,6 +81,31 @@ class StoredRegressor(AtomRegressor):
     def _atoms(self) -> Array:
         return self.posterior_.atoms(self.n_atoms)
 
+    def name_inputs(self, names: Sequence[str], recipe: dict[str, Any] | None = None) -> Self:
+        """Name the inputs of a regressor that was fitted to an array.
+
+        Parameters
+        ----------
+        names
+            A name for each input.
+        recipe
+            How the inputs are made of a table, see :class:`cadlag.recipes.Recipe`; kept in the model's file.
+
+        Returns
+        -------
+        Self
+            The same regressor, its draws under these names.
+        """
+        check_is_fitted(self)
+        if len(names) != self.n_features_in_:
+            raise ValueError(f"{len(names)} names were given for {self.n_features_in_} inputs")
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self._set_posterior(self.posterior_.positions, self.posterior_.stats)
+        self.__dict__.pop("recipe_", None)
+        if recipe is not None:
+            self.recipe_ = recipe
+        return self
+
     # Files -----------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -106,6 +131,7 @@ class StoredRegressor(AtomRegressor):
             "positions": self.posterior_.positions,
             "stats": self.posterior_.stats,
             "chains": self.chains_,
+            "recipe": getattr(self, "recipe_", None),
         }  # fmt: skip
         write_tree(path, tree, "model")
 
@@ -122,6 +148,8 @@ class StoredRegressor(AtomRegressor):
         model.model_ = model._make_model(tree["data"]["X"], tree["data"]["y"])
         model.chains_ = tree["chains"]
         model._set_posterior(tree["positions"], tree["stats"])
+        if tree.get("recipe") is not None:
+            model.recipe_ = tree["recipe"]
         return model
 
 

@@ -84,3 +84,20 @@ class GivenScales:
         """
         _, data, correlation = self._observe(self.scales(position))
         return gaussian.leave_one_out(correlation, data)
+
+    def left_out(self, position: Array) -> tuple[Array, Array]:
+        """y_k minus its mean given the other rows, and its variance.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            (n,) each.
+        """
+        _, data, correlation = self._observe(self.scales(position))
+        gap, variance = gaussian.left_out(correlation, data)
+        return gap * np.exp(0.5 * data.log_total), variance * np.exp(data.log_total)

@@ -179,13 +179,17 @@ class NNGP(PowerLadder):
         """The process given the data at one position."""
         return NNGPAtom(self, *(math.exp(log_part) for log_part in self.read(position)))
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, position): mean y_k - [Λ⁻¹y]_k/[Λ⁻¹]_kk, variance 1/[Λ⁻¹]_kk."""
+    def left_out(self, position: Array) -> tuple[Array, Array]:
+        """y_k minus its mean given the others, [Λ⁻¹y]_k/[Λ⁻¹]_kk, and its variance 1/[Λ⁻¹]_kk."""
         (log_c, log_v), (values, vectors, z) = self.read(position), self.spectrum
         total = math.exp(log_c) * values + math.exp(log_v)
-        precision = (vectors**2 / total).sum(axis=1)
-        residual = vectors @ (z / total)
-        return 0.5 * (np.log(precision) - LOG_2PI - residual**2 / precision) + np.log(self.weight)
+        variance = 1.0 / (vectors**2 / total).sum(axis=1)
+        return variance * (vectors @ (z / total)) / self.weight, variance / self.weight**2
+
+    def leave_one_out(self, position: Array) -> Array:
+        """log p(y_k | y_-k, position)."""
+        gap, variance = self.left_out(position)
+        return -0.5 * (np.log(variance) + LOG_2PI + gap**2 / variance)
 
 
 @dataclass(frozen=True)

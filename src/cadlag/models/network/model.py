@@ -292,15 +292,20 @@ class StableNetwork:
         known = self.noise_variance
         return float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, units) of each row."""
+    def left_out(self, position: Array) -> tuple[Array, Array]:
+        """y_k minus its mean given the units and the other rows, and its variance."""
         units = self.read(position)
         ground, (_, factor, half), sums = self._marginal(units, 0.0)
         H = solve_triangular(factor, (sums.images * np.sqrt(self.variances(units))).T, lower=True) / ground.noise
         own = np.diagonal(ground.inverse) if len(ground.inverse) else 1.0
         precision = own / ground.noise - (H * H).sum(axis=0)
         gap = (ground.pulled / ground.noise - H.T @ half) / precision
-        return 0.5 * (np.log(precision / (2.0 * math.pi)) - precision * gap * gap) + np.log(ground.omega)
+        return gap / ground.omega, 1.0 / (precision * ground.omega**2)
+
+    def leave_one_out(self, position: Array) -> Array:
+        """log p(y_k | y_-k, units) of each row."""
+        gap, variance = self.left_out(position)
+        return -0.5 * (np.log(2.0 * math.pi * variance) + gap**2 / variance)
 
     def named(self, positions: Array) -> dict[str, Array]:
         """Draws by name, on their natural scale; units have no names, for they are interchangeable."""
