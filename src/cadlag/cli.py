@@ -7,6 +7,7 @@ an interruption that left nothing to keep.
 
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -67,10 +68,13 @@ def _complete_method(incomplete: str) -> list[str]:
     return [name for name in ("auto", *import_module("cadlag.methods").METHODS) if name.startswith(incomplete)]
 
 
-def _complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+def _complete_column(incomplete: str) -> list[str]:
+    """Columns of the first table among the words so far, which an option without its value hides from the parser."""
+    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
-        columns = import_module("cadlag.frames").read_frame(ctx.params["data"]).columns
-    except (ValueError, OSError, LookupError, TypeError):
+        table = next(word for word in shlex.split(words) if Path(word).is_file())
+        columns = import_module("cadlag.frames").read_frame(table).columns
+    except (ValueError, OSError, StopIteration):
         return []
     return [name for name in columns if name.startswith(incomplete)]
 

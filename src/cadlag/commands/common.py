@@ -6,6 +6,7 @@ A user's mistake is a ValueError or an OSError whose message is all that is show
 import json
 import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ class Talk:
     def __init__(self, as_json: bool = False) -> None:
         self.as_json = as_json
         self.err = Console(stderr=True, soft_wrap=True, highlight=False)
-        self.out = self.err if as_json else Console(soft_wrap=True, highlight=False)
+        wide = None if sys.stdout.isatty() else 120  # a pipe has no width, and a table shall not be cut
+        self.out = self.err if as_json else Console(soft_wrap=True, highlight=False, width=wide)
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -96,7 +97,7 @@ def _folds(numbers: Numbers, wanted: list[str], folds: int, repeats: int, run: R
 
 def _show(rows: list[dict[str, Any]], target: str, talk: Talk) -> None:
     """The means as a table, the best of each column in bold."""
-    table = Table(title=f"Predicting {target!r}: means over folds", title_justify="left")
+    table = Table(title=f"Predicting {target!r}: means over folds", title_justify="left", box=SIMPLE_HEAD)
     best = {key: (max if key == "log_score" else min)(row[key] for row in rows) for key in comparison.SCORES[:4]}
     for name in ("method", *comparison.SCORES):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
