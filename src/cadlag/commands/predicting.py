@@ -44,7 +44,10 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
     for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
         talk.note(text)
     values = np.full((frame.n_rows, 4), np.nan)
-    values[numbers.rows] = _predictions(model, numbers.X, coverage)
+    try:
+        values[numbers.rows] = _predictions(model, numbers.X, coverage)
+    except ArithmeticError as error:
+        raise ValueError(f"the draws in {model_path} cannot be evaluated ({error}): fit again") from error
     _tell_score(recipe, frame, values, coverage, talk)
     header = ("point", "std", "lower", "upper")
     rows = [[float(cell) for cell in row] for row in values]

@@ -137,6 +137,7 @@ class StoredRegressor(AtomRegressor):
 
     @classmethod
     def _from_tree(cls, tree: dict[str, Any]) -> Self:
+        _check_shapes(tree)
         model = cls(**tree["settings"])
         model._check_settings()
         model.n_features_in_ = tree["n_features"]
@@ -147,10 +148,32 @@ class StoredRegressor(AtomRegressor):
         model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
         model.model_ = model._make_model(tree["data"]["X"], tree["data"]["y"])
         model.chains_ = tree["chains"]
+        if tree["positions"].shape[2] != model.model_.dimension:
+            raise ValueError("its draws are not of its model")
         model._set_posterior(tree["positions"], tree["stats"])
         if tree.get("recipe") is not None:
             model.recipe_ = tree["recipe"]
         return model
+
+
+def _check_shapes(tree: dict[str, Any]) -> None:
+    """Refuse a tree whose arrays cannot be those of a model, whatever its method."""
+    X, y, inputs, response = tree["data"]["X"], tree["data"]["y"], tree["input_scaling"], tree["response_scaling"]
+    arrays = (X, y, tree["positions"], inputs["centre"], inputs["scale"], *tree["stats"].values())
+    if not all(isinstance(array, np.ndarray) and array.dtype.kind in "biuf" for array in arrays):
+        raise ValueError("an array is missing")
+    p, names = tree["n_features"], tree["feature_names"]
+    shapes = [X.shape, y.shape, inputs["centre"].shape, inputs["scale"].shape]
+    alike = all(array.shape[:2] == tree["positions"].shape[:2] for array in arrays[5:])
+    if type(p) is not int or shapes != [(len(y), p), (len(y),), (p,), (p,)] or tree["positions"].ndim != 3 or not alike:
+        raise ValueError("its arrays do not fit each other")
+    if not (tree["positions"].size or tree["positions"].shape[2] == 0) or min(tree["positions"].shape[:2]) == 0:
+        raise ValueError("it has no draws")
+    if names is not None and not (len(names) == p and all(isinstance(name, str) for name in names)):
+        raise ValueError("its names do not fit its inputs")
+    numbers = (*arrays[:2], *arrays[3:5], np.array([response["centre"], response["scale"]], dtype=float))
+    if not all(np.isfinite(array).all() for array in numbers) or min(inputs["scale"].min(), response["scale"]) <= 0:
+        raise ValueError("a number is missing")
 
 
 def plain(value: Any) -> Any:
