@@ -81,7 +81,7 @@ def test_fit_in_words(folder, data):
     assert f"Written: {folder / 'net.cadlag'}" in result.stdout
     assert "column 'day' holds dates" in result.stderr
     assert "column 'shop' holds 3 categories" in result.stderr
-    assert "1 of 30 rows are left out" in result.stderr
+    assert "rows left out: 1 of 30" in result.stderr
     assert "\033[" not in result.output, "no colours in a pipe"
     assert list(cadlag.load(folder / "net.cadlag").feature_names_in_[:2]) == ["day", "shop=north"]
 

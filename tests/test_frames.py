@@ -56,6 +56,7 @@ def test_two_categories_are_one_column(table):
         (["True", "False", "True"], Kind("boolean")),
         (["0", "1", "1"], Kind("number")),
         (["2024-01-01", "2024-02-29T12:30:00+02:00"], Kind("date", "iso")),
+        (["2024-01-01", "2024-02-29T00:00:00"], Kind("date", "day")),
         (["31/12/2024", "01/02/2024"], Kind("date", "%d/%m/%Y")),
         (["12/31/2024", "01/02/2024"], Kind("date", "%m/%d/%Y")),
         (["1.2.2024 08:15", "3.2.2024 23:00"], Kind("date", "%d.%m.%Y %H:%M")),
@@ -75,6 +76,8 @@ def test_dates_against_the_calendar():
         frame = type("", (), {"cells": lambda self, name, text=text: [text]})()
         assert reader.encode(frame)[0, 0] == days
     assert reader.text(0.5) == "1970-01-01T12:00:00"
+    assert Input("t", "date", "day").text(30.9) == "1970-02-01"
+    assert Input("t", "number").text(30.9) == "30.9"
 
 
 def test_delimiters_decimals_and_encodings(table):
@@ -170,7 +173,7 @@ def test_missing_values_are_refused_by_name_or_left_out(table):
     np.testing.assert_array_equal(found.X, [[1, 0], [3, 0]])
     assert found.rows.tolist() == [0, 2]
     assert recipe.encode(frame, drop_missing=True).rows.tolist() == [0, 2, 4]
-    assert "3 of 5 rows are left out" in found.notes[0]
+    assert "rows left out: 3 of 5" in found.notes[0]
 
 
 def test_new_tables_are_read_by_the_recipe(table):

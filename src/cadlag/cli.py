@@ -247,7 +247,7 @@ def demo(
 
 def main() -> None:
     """Run the command line of this process."""
-    app()
+    app(prog_name="cadlag")
 
 
 if __name__ == "__main__":

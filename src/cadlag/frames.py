@@ -312,7 +312,7 @@ def _comma_number(text: str) -> float | None:
 def _days(text: str, form: str) -> float | None:
     """Days since the start of 1970; a time without a zone is taken for UTC."""
     try:
-        if form != "iso":
+        if form not in ("iso", "day"):
             moment = datetime.strptime(text, form)
         elif _ISO.fullmatch(text):
             moment = datetime.fromisoformat(text)
@@ -347,13 +347,14 @@ def recognise(frame: Frame, column: str) -> Kind:
         float(np.mean([reader_of(kind)(text) is not None for text in texts])) if texts else 0.0 for kind in candidates
     ]
     fits = [kind for kind, share in zip(candidates, shares) if share == 1.0]
-    if len(fits) > 1 and fits[0].kind == "date":
+    if len(fits) > 1 and fits[0].kind == "date":  # only day and month can change places
         raise ValueError(
             f"{frame.path}, column {column!r}: day and month cannot be told apart in {texts[0]!r}: "
             "write dates as YYYY-MM-DD"
         )
     if fits:
-        return fits[0]
+        whole = fits[0] == Kind("date", "iso") and all(len(text) == 10 or text.endswith("T00:00:00") for text in texts)
+        return Kind("date", "day") if whole else fits[0]
     best = int(np.argmax(shares))
     if shares[best] < _MANY:
         return Kind("category")

@@ -89,12 +89,13 @@ class Input:
         Returns
         -------
         str
-            A date, or the number.
+            A date, with the time where the table had times, or the number.
         """
         if self.kind != "date":
             return f"{value:.6g}"
-        moment = np.datetime64(round(value * 86400), "s")
-        return str(moment.astype("datetime64[D]")) if abs(value - round(value)) < 1e-5 else str(moment)
+        if self.form != "iso" and "%H" not in self.form:
+            return str(np.datetime64(round(value), "D"))
+        return str(np.datetime64(round(value * 86400), "s"))
 
     @classmethod
     def from_tree(cls, tree: Any) -> Self:
@@ -238,7 +239,7 @@ class Recipe:
                 f"{frame.where(row, column.name)} {what}{others}: correct it, or leave such rows out with "
                 "--drop-missing"
             )
-        notes.append(f"{count} of {frame.n_rows} rows are left out, the first since {column.name!r} {what}")
+        notes.append(f"rows left out: {count} of {frame.n_rows}, the first since {column.name!r} {what}")
         if count == frame.n_rows:
             raise ValueError(f"{frame.path}: every row has a missing value or an unknown category")
 

@@ -16,7 +16,8 @@ from cadlag.posterior import ESS_LIMIT, RHAT_LIMIT, Table
 COVERAGE = 0.9
 TRUSTED_SHAPE = 0.7  # of the Pareto law of importance weights
 _MOST_BREAKS = 3
-_LEAST_BREAK = 0.05
+_LEAST_BREAK = {True: 0.05, False: 0.2}  # of an interval, which shares a jump with its neighbours; of a hyperplane
+_LEAST_JUMP = 0.2
 _LEAST_RELEVANCE = 0.01
 _LEADS = 0.8
 
@@ -115,7 +116,7 @@ def _breaks(model: Any) -> Facts | None:
         return None
     found = model.break_points()
     order = np.argsort(-found["probability"])[:_MOST_BREAKS]
-    shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK]
+    shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK["lower" in found]]
     rows = [{name: float(found[name][k]) for name in found} for k in shown]
     out: Facts = {"min_size": float(found.min_size), "likely": rows}
     if "lower" not in found:
@@ -211,7 +212,7 @@ def _break_words(breaks: Facts | None, target: str, words: Words, names: list[st
     if breaks is None:
         return ""
     least = f"more than the noise ({breaks['min_size']:.3g})"
-    if not breaks["likely"]:
+    if not breaks["likely"] or breaks.get("probability_of_any", 1.0) < _LEAST_JUMP:
         return f"No jump of {target!r} by {least} is likely anywhere."
     if "interval" not in breaks:
         return " ".join(_plane_words(row, target, words) for row in breaks["likely"])
