@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from contextlib import nullcontext
 from importlib.util import find_spec
 
@@ -273,6 +274,17 @@ def test_methods_are_compared_on_the_same_folds():
     assert [fold.scores["rmse"] for fold in again] == first
 
 
+def test_an_interrupted_comparison_shows_what_is_done(folder, data, monkeypatch):
+    def interrupted(self, X, y):
+        warnings.warn("interrupted: 3 draws a chain are kept", UserWarning, stacklevel=2)
+        return self
+
+    monkeypatch.setattr(METHODS["nngp"], "fit", interrupted)
+    result = run("compare", data, "-t", "sales", "--methods", "sklearn_gp,nngp", "--drop-missing", "--folds", 2)
+    assert "interrupted: 1 of 4 fits are shown" in result.stderr
+    assert "sklearn_gp" in result.stdout
+
+
 # Mistakes ------------------------------------------------------------------------------------------------------------
 
 
@@ -299,6 +311,7 @@ def test_methods_are_compared_on_the_same_folds():
         (("predict", "{folder}/none", "{data}"), "There is no file"),
         (("compare", "{data}", "-t", "sales", "--methods", "forest"), "did you mean 'random_forest'?"),
         (("compare", "{data}", "-t", "sales", "--drop-missing", "--folds", "99"), "2 to 29 folds"),
+        (("compare", "{data}", "-t", "sales", "--plot", "{folder}/a.txt"), "must end in .png"),
         (("reproduce", "no such paper"), "there is no paper"),
         (("reproduce", "smith1999"), "this version of cadlag has no smith1999 yet"),
         (("explain",), "No such command"),

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import RepeatedKFold, cross_val_predict
@@ -138,8 +137,13 @@ def _score(
 ) -> dict[str, float]:
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        law = fit_law(name, X[train], y[train], seed, settings)(X[test])
+        warnings.simplefilter("ignore")
+        # A fit that is interrupted returns what it has, with a warning; a comparison must not go on with that.
+        warnings.filterwarnings("error", "interrupted", UserWarning)
+        try:
+            law = fit_law(name, X[train], y[train], seed, settings)(X[test])
+        except UserWarning:
+            raise KeyboardInterrupt from None
         return {**metrics.score(law, y[test]), "seconds": time.perf_counter() - start}
 
 

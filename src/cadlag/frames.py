@@ -343,9 +343,11 @@ def recognise(frame: Frame, column: str) -> Kind:
     texts = list(dict.fromkeys(cell for cell in cells if cell))
     candidates = [Kind("number"), *([Kind("number", ",")] if frame.comma else []), Kind("boolean")]
     candidates += [Kind("date", form) for form in _DATE_FORMS]
-    shares = [
-        float(np.mean([reader_of(kind)(text) is not None for text in texts])) if texts else 0.0 for kind in candidates
-    ]
+    shares: list[float] = []
+    for kind in candidates:
+        shares.append(sum(reader_of(kind)(text) is not None for text in texts) / max(len(texts), 1))
+        if shares[-1] == 1.0 and kind.kind != "date":  # dates are looked at in every form, slowly
+            break
     fits = [kind for kind, share in zip(candidates, shares) if share == 1.0]
     if len(fits) > 1 and fits[0].kind == "date":  # only day and month can change places
         raise ValueError(

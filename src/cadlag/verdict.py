@@ -68,13 +68,15 @@ def difference(one: Table, other: Table) -> tuple[float, float]:
     return float(gain.sum()), float(math.sqrt(len(gain)) * gain.std())
 
 
-def judge(model: Any, left_out: Table | None = None) -> Facts:
+def judge(model: Any, n_rows: int, left_out: Table | None = None) -> Facts:
     """Ask a model what it found.
 
     Parameters
     ----------
     model
         A fitted regressor.
+    n_rows
+        Rows that it was fitted to.
     left_out
         Its leave-one-out table, where it is known already.
 
@@ -85,7 +87,7 @@ def judge(model: Any, left_out: Table | None = None) -> Facts:
     """
     table = leave_out(model) if left_out is None else left_out
     return {
-        "n_rows": len(model.model_.y),
+        "n_rows": n_rows,
         "score": None if table is None else score_left_out(table),
         "breaks": _breaks(model),
         "relevance": _relevance(model),
@@ -106,7 +108,7 @@ def leave_out(model: Any) -> Table | None:
     Table or None
         A row a training row.
     """
-    able = hasattr(model, "leave_one_out") and hasattr(model.model_, "left_out")
+    able = hasattr(model, "leave_one_out") and hasattr(getattr(model, "model_", None), "left_out")
     return model.leave_one_out() if able else None
 
 
@@ -114,7 +116,10 @@ def _breaks(model: Any) -> Facts | None:
     """The likeliest jumps: intervals of the only input, or hyperplanes."""
     if not hasattr(model, "break_points") or model.activation == "relu":
         return None
-    found = model.break_points()
+    try:
+        found = model.break_points()
+    except ValueError:  # of inputs between which nothing lies
+        return None
     order = np.argsort(-found["probability"])[:_MOST_BREAKS]
     shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK["lower" in found]]
     rows = [{name: float(found[name][k]) for name in found} for k in shown]
@@ -157,7 +162,7 @@ def _relevance(model: Any) -> list[Facts] | None:
 
 def _chains(model: Any) -> Facts:
     found = model.diagnostics_
-    if found["n_chains"] * found["n_draws"] == 1:
+    if found.get("n_chains", 0) * found.get("n_draws", 0) <= 1:
         return {"agree": bool(found.get("converged", True)), "n_chains": 0}
     known = not math.isnan(found["worst_rhat"])
     agree = known and found["worst_rhat"] <= RHAT_LIMIT and found["worst_ess_bulk"] >= ESS_LIMIT

@@ -15,6 +15,8 @@ from cadlag.frames import suggest, write_csv
 from cadlag.recipes import Numbers
 from cadlag.storage import replacing
 
+PICTURES = (".png", ".pdf", ".svg")
+
 
 def compare(
     data: Path, target: str, methods: str, folds: int, repeats: int, out: Path | None, plot: Path | None, run: Run,
@@ -57,6 +59,8 @@ def compare(
     for path in (out, plot):
         if path is not None:
             check_place(path, data)
+    if plot is not None and plot.suffix not in PICTURES:
+        raise ValueError(f"a picture's name must end in {', '.join(PICTURES)}, got {plot.name!r}")
     plots = need("cadlag.plots", "plot") if plot is not None else None
     recipe, numbers = read_table(data, target, ignore, category, drop_missing, talk)
     done = _folds(numbers, wanted, folds, repeats, run, talk)
@@ -74,7 +78,7 @@ def compare(
     if plots is not None and plot is not None:
         with replacing(str(plot)) as stream:
             axes = plots.plot_comparison(rows)
-            axes.figure.savefig(stream, format=plot.suffix.lstrip(".") or "png", dpi=130)
+            axes.figure.savefig(stream, format=plot.suffix[1:], dpi=130)
         talk.say(f"Written: {plot}", "green")
     talk.end({"target": target, "n_folds": folds, "n_repeats": repeats, "methods": rows})
 

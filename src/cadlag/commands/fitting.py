@@ -1,5 +1,6 @@
 """fit: table -> recipe -> draws -> model file and verdict."""
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from cadlag import verdict
 from cadlag.commands.common import Run, Talk, check_place, read_table
 from cadlag.frames import suggest
 from cadlag.methods import METHODS
-from cadlag.recipes import Numbers
+from cadlag.recipes import Numbers, Recipe
 
 AUTO = ("network", "kernel")
 AUTO_ROWS = 2000  # beyond which the kernel process, cubic in the rows, is not tried
@@ -54,22 +55,35 @@ def fit(
         chosen, table, why = _choose(numbers, run, talk)
     else:
         chosen, table, why = _fit(method, numbers, run, run.resume, talk), None, ""
-    chosen.name_inputs(recipe.columns, recipe.to_tree())
     chosen.set_params(progress=False)
-    chosen.save(place)
-    facts = {"method": chosen._method, "chosen": why, **verdict.judge(chosen, table)}
-    by_name = {name: column for column in recipe.inputs for name in column.columns}
-    lines = verdict.sentences(facts, target, lambda name, value: by_name[name].text(value))
-    lines = ([why] if why else []) + lines
+    chosen.name_inputs(recipe.columns, recipe.to_tree()).save(place)
+    facts = {"method": chosen._method, "chosen": why, **_judge(chosen, numbers, table, talk)}
+    lines = ([why] if why else []) + (_sentences(facts, recipe) if "chains" in facts else [])
     for line in lines:
-        talk.say(line, "" if "NOT" not in line else "bold red")
+        talk.say(line, "bold red" if "do NOT agree" in line else "")
     talk.say(f"Written: {place}. To predict: cadlag predict {place} NEW.csv", "green")
     talk.end({"model": str(place), "target": target, "inputs": recipe.columns, **facts, "verdict": lines})
+
+
+def _judge(model: Any, numbers: Numbers, table: Any, talk: Talk) -> dict[str, Any]:
+    """The facts; the model is written by now, so that nothing here is a reason to fail."""
+    try:
+        return verdict.judge(model, len(numbers.rows), table)
+    except (KeyboardInterrupt, ArithmeticError, MemoryError) as error:
+        talk.note(f"there is no verdict ({str(error) or 'interrupted'}), but the model is complete")
+        return {}
+
+
+def _sentences(facts: dict[str, Any], recipe: Recipe) -> list[str]:
+    by_name = {name: column for column in recipe.inputs for name in column.columns}
+    return verdict.sentences(facts, recipe.target.name, lambda name, value: by_name[name].text(value))
 
 
 def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Talk) -> Any:
     model = METHODS[method]()
     known = model.get_params()
+    if resume is not None and "checkpoint" not in inspect.signature(model.fit).parameters:
+        raise ValueError(f"the method {method} cannot be resumed: leave --resume out")
     model.set_params(**{name: value for name, value in run.settings().items() if name in known})
     with warnings.catch_warnings(record=True) as caught, talk.bar(f"fitting the {method}") as report:
         warnings.simplefilter("always")
