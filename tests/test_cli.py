@@ -301,7 +301,7 @@ def test_an_interrupted_comparison_shows_what_is_done(folder, data, monkeypatch)
         (("fit", "{data}", "-t", "sales", "-o", "{data}"), "is the file that is read"),
         (("fit", "{data}", "-t", "sales", "-o", "{folder}"), "cannot be written"),
         (("fit", "{data}", "-t", "sales", "--ignore", "prize"), "did you mean 'price'?"),
-        (("fit", "{data}", "-t", "sales", "--draws", "0"), "greater than or equal to 1"),
+        (("fit", "{data}", "-t", "sales", "--draws", "0"), "Invalid value for '--draws'"),
         (("fit", "{data}"), "Missing option"),
         (("fit", "{model}", "-t", "sales"), "is not a table"),
         (("predict", "{data}", "{data}"), "is cut short or not a cadlag file"),

@@ -152,6 +152,9 @@ def test_no_file(tmp_path):
         ("x,sales\n1,1\n2,2\nabc,3\n4,4\n", r"row 3 \(line 4\), column 'x' holds 'abc' among numbers"),
         ("x,sales\n1,1\n2,inf\n", r"row 2 .*column 'sales' holds 'inf'"),
         ("x,sales\n01/02/2024,1\n02/03/2024,2\n", "day and month cannot be told apart"),
+        ('x,sales\n"1,200",1\n"2,500.5",2\n', "numbers such as '1,200': write them plainly"),
+        ("x,sales\n$5,1\n$6,2\n", "numbers such as"),
+        ("x,sales\n12%,1\n6%,2\n", "numbers such as"),
         ("x,sales\n" + "".join(f"name{i},{i}\n" for i in range(9)), "9 different texts in 9 rows.*--ignore x"),
     ],
 )

@@ -28,6 +28,7 @@ KINDS = ("number", "boolean", "date", "category")
 _DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)
+_DRESSED = re.compile(r"[$€£]? ?[+-]?\d[\d,.' ]* ?[%€$£]?", re.ASCII)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?", re.ASCII)
 _BOOLEANS = {"true": 1.0, "false": 0.0, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0, "1": 1.0, "0": 0.0}
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m")
@@ -359,6 +360,11 @@ def recognise(frame: Frame, column: str) -> Kind:
         return Kind("date", "day") if whole else fits[0]
     best = int(np.argmax(shares))
     if shares[best] < _MANY:
+        if texts and all(_DRESSED.fullmatch(text) for text in texts):
+            raise ValueError(
+                f"{frame.path}, column {column!r} holds numbers such as {texts[0]!r}: write them plainly, as "
+                f"1234.5, or take the column for categories (--category {column})"
+            )
         return Kind("category")
     row = next(i for i, cell in enumerate(cells) if cell and reader_of(candidates[best])(cell) is None)
     raise ValueError(

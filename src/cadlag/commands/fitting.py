@@ -55,7 +55,6 @@ def fit(
         chosen, table, why = _choose(numbers, run, talk)
     else:
         chosen, table, why = _fit(method, numbers, run, run.resume, talk), None, ""
-    chosen.set_params(progress=False)
     chosen.name_inputs(recipe.columns, recipe.to_tree()).save(place)
     facts = {"method": chosen._method, "chosen": why, **_judge(chosen, numbers, table, talk)}
     lines = ([why] if why else []) + (_sentences(facts, recipe) if "chains" in facts else [])
@@ -90,6 +89,8 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
         if "progress" in known:
             model.set_params(progress=report)
         model.fit(numbers.X, numbers.y, **({} if resume is None else {"checkpoint": resume}))
+    if "progress" in known:
+        model.set_params(progress=False)
     for item in caught:
         # What a convergence warning says is in the verdict; others may be of a library's own affairs.
         if issubclass(item.category, UserWarning) and not issubclass(item.category, ConvergenceWarning):
