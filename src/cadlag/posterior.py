@@ -272,18 +272,25 @@ def leave_one_out_weights(log_density: Array) -> tuple[Array, Array]:
         Weights that sum to one over the draws, (T, n), and the Pareto shape of each row, (n,): above 0.7 a row's
         weights cannot be trusted; NaN where there are too few draws to tell.
     """
-    raw = np.exp(log_density.min(axis=0) - log_density)
-    raw /= raw.sum(axis=0)
-    if len(log_density) < _FEWEST_TO_SMOOTH:
-        return raw, np.full(log_density.shape[1], np.nan)
+    weights = np.exp(log_density.min(axis=0) - log_density)
+    shape = np.full(log_density.shape[1], np.nan)
+    if len(log_density) >= _FEWEST_TO_SMOOTH:
+        for k, logs in enumerate(log_density.T):
+            weights[:, k], shape[k] = _smoothed(logs, weights[:, k])
+    return weights / weights.sum(axis=0), shape
+
+
+def _smoothed(log_density: Array, raw: Array) -> tuple[Array, float]:
+    """Weights of one row; the raw ones where the draws of their tail are all alike, so that no law can be fitted."""
     from arviz_stats.base import array_stats  # noqa: PLC0415  as above
 
-    with np.errstate(all="ignore"):
-        logs, shape = array_stats.psislw(log_density.T)  # it takes the sign by itself
-        smooth = np.exp(np.asarray(logs).T)
-        smooth /= smooth.sum(axis=0)
-    # Draws that are all alike have no tail to smooth.
-    return np.where(np.isfinite(smooth).all(axis=0), smooth, raw), np.asarray(shape, dtype=np.float64)
+    try:
+        with np.errstate(all="ignore"):
+            logs, shape = array_stats.psislw(log_density)  # it takes the sign by itself
+            weights = np.exp(np.asarray(logs))
+    except ValueError:
+        return raw, float("nan")
+    return (weights, float(shape)) if np.isfinite(weights).all() else (raw, float("nan"))
 
 
 def _to_arviz(groups: dict[str, dict[str, Array]], dims: dict[str, list[str]], coords: dict[str, list[str]]) -> Any:
