@@ -148,7 +148,7 @@ class StoredRegressor(AtomRegressor):
         model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
         model.model_ = model._make_model(tree["data"]["X"], tree["data"]["y"])
         model.chains_ = tree["chains"]
-        if tree["positions"].shape[2] != model.model_.dimension:
+        if tree["positions"].shape[2] != getattr(model.model_, "dimension", tree["positions"].shape[2]):
             raise ValueError("its draws are not of its model")
         model._set_posterior(tree["positions"], tree["stats"])
         if tree.get("recipe") is not None:
