@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow bench jumps tgp-reference docs experiment table clean
+.PHONY: demo test check unit slow fuzz bench jumps tgp-reference docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
@@ -39,6 +39,14 @@ unit: $(READY)
 
 slow: $(READY)
 	$(BIN)/pytest -m slow -n 2 --dist worksteal -rA
+
+# Mutated tables and model files through the command: make fuzz TABLES=50000 MODELS=20000 SEED=7
+TABLES ?= 5000
+MODELS ?= 2000
+SEED ?= 0
+
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -W ignore tests/fuzz.py --tables $(TABLES) --models $(MODELS) --seed $(SEED)
 
 bench: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks

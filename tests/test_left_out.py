@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from cadlag import StableKernelRegressor
-from cadlag.estimators.left_out import LeaveOneOut
+from cadlag import NNGPRegressor, StableKernelRegressor
+from cadlag.estimators.left_out import LeaveOneOut, importance_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 
@@ -90,7 +90,36 @@ def test_training_data_come_back(fitted):
     assert_allclose(responses, Y, rtol=1e-12)
 
 
-def test_methods_without_the_closed_form_say_so(fitted, monkeypatch):
-    monkeypatch.delattr("cadlag.models.given_scales.GivenScales.leave_one_out_errors")
-    with pytest.raises(ValueError, match="cannot leave one out in closed form: hold rows out instead"):
-        fitted.leave_one_out()
+def test_score_against_fits_without_the_row():
+    """With nothing to learn there is one draw, and leaving out is exact."""
+    settings = {"sampler": "ml", "amplitude": 2.0, "noise_variance": 0.3, "standardize": False}
+    found = NNGPRegressor(**settings).fit(X, Y).leave_one_out()
+    for k in (0, 5, 14):
+        rest = np.delete(np.arange(15), k)
+        law = NNGPRegressor(**settings).fit(X[rest], Y[rest]).predict_distribution(X[[k]])
+        assert_allclose(found.mean[k], law.mean[0], rtol=1e-9)
+        assert_allclose(found.std[k], law.std[0], rtol=1e-9)
+        assert_allclose(found.pit[k], law.cdf(Y[k])[0], rtol=1e-9)
+        assert_allclose(found.log_score[k], law.logpdf(Y[k])[0], rtol=1e-9)
+
+
+def test_draws_that_are_all_alike_weigh_the_same():
+    weights, shape = importance_weights(np.full((50, 3), -1.5))
+    assert_allclose(weights, 1 / 50)
+    assert np.isnan(shape).all()
+
+
+def test_rows_that_the_others_do_not_determine():
+    errors = RNG.standard_normal((30, 2))
+    found = LeaveOneOut.reweighted(np.zeros(2), errors, np.where([True, False], np.inf, np.ones((30, 2))))
+    assert found.is_known.tolist() == [False, True]
+    assert not found.is_trusted[0]
+    quantiles = found.quantile([0.1, 0.9])
+    assert np.isnan(quantiles[0]).all()
+    assert np.isfinite(quantiles[1]).all()
+
+
+def test_gain_over_another(fitted):
+    found = fitted.leave_one_out()
+    doubled = LeaveOneOut(2.0 * found.y, 2.0 * found.means, 4.0 * found.variances, found.weights, found.pareto_shape)
+    assert_allclose(found.gain_over(doubled), (15 * math.log(2.0), 0.0), atol=1e-6)

@@ -155,10 +155,8 @@ class ConditionedRegressor(StoredRegressor):
             The predictive law of each row, and how far to trust it.
         """
         check_is_fitted(self)
-        if not hasattr(self.model_, "leave_one_out_errors"):
-            raise ValueError(f"the method {self._method!r} cannot leave one out in closed form: hold rows out instead")
         with threadpool_limits(1, user_api="blas"):
-            parts = [self.model_.leave_one_out_errors(position) for position in self.posterior_.atoms(n_atoms)]
+            parts = [self.model_.leave_one_out(position) for position in self.posterior_.atoms(n_atoms)]
         errors, variances = (np.stack(part) for part in zip(*parts))
         spread = float(self.response_scaling_.scale)
         return LeaveOneOut.reweighted(self._in_units(self.model_.y), spread * errors, spread**2 * variances)
@@ -217,7 +215,7 @@ def _leave_one_out(model: Any, log_scale: float, positions: Array) -> Array:
     """log p(y_k | y_-k, draw) in the units of y, (chains, draws, n)."""
     flat = positions.reshape(positions.shape[0] * positions.shape[1], positions.shape[2])
     with threadpool_limits(1, user_api="blas"):
-        values = np.stack([model.leave_one_out(position) for position in flat])
+        values = np.stack([model.leave_one_out(position).log_density for position in flat])
     return values.reshape(*positions.shape[:2], -1) - log_scale
 
 

@@ -9,8 +9,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 
+from cadlag.gaussian import LeftOut
 from cadlag.predictive import Predictive
 
 Array = NDArray[np.float64]
@@ -61,10 +62,9 @@ class LeaveOneOut:
         LeaveOneOut
             The laws.
         """
-        log_density = -0.5 * (np.log(variances) + errors**2 / variances)
-        log_weights, shape = _smoothed(log_density)
-        weights = np.exp(log_weights - log_weights.max(axis=0))
-        return cls(y, y - errors, variances, weights / weights.sum(axis=0), shape)
+        log_density = LeftOut(errors, variances).log_density
+        weights, shape = importance_weights(log_density)
+        return cls(y, y - errors, variances, weights, shape)
 
     @property
     def mean(self) -> Array:
@@ -72,10 +72,26 @@ class LeaveOneOut:
         return np.asarray((self.weights * self.means).sum(axis=0))
 
     @property
+    def std(self) -> Array:
+        """Standard deviation of each row's law."""
+        return np.sqrt((self.weights * (self.variances + (self.means - self.mean) ** 2)).sum(axis=0))
+
+    @property
+    def log_score(self) -> Array:
+        """log p(y_k | y_-k) of each row, averaged over the draws."""
+        log_density = LeftOut(self.y - self.means, self.variances).log_density
+        return np.asarray(logsumexp(log_density, b=self.weights, axis=0))
+
+    @property
     def pit(self) -> Array:
         """F_k(y_k): uniform on (0, 1) when the laws are calibrated."""
         z = (self.y - self.means) / np.sqrt(self.variances)
         return np.clip((self.weights * ndtr(z)).sum(axis=0), 0.0, 1.0)
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Whether the other rows determine each row at all."""
+        return np.asarray(np.isfinite(self.variances).all(axis=0))
 
     @property
     def is_trusted(self) -> NDArray[np.bool_]:
@@ -93,20 +109,62 @@ class LeaveOneOut:
         Returns
         -------
         Array
-            (n, q).
+            (n, q); NaN for a row that the others do not determine.
         """
         levels = np.atleast_1d(np.asarray(p, dtype=float))
-        laws = (Predictive(self.means[:, [k]], self.variances[:, [k]], self.weights[:, k]) for k in range(len(self.y)))
-        return np.concatenate([law.quantile(levels) for law in laws])
+        found = np.full((len(self.y), len(levels)), np.nan)
+        for k in np.flatnonzero(self.is_known):
+            found[k] = Predictive(self.means[:, [k]], self.variances[:, [k]], self.weights[:, k]).quantile(levels)[0]
+        return found
+
+    def gain_over(self, other: Self) -> tuple[float, float]:
+        """How much better the same rows are predicted than by another model.
+
+        Parameters
+        ----------
+        other
+            Of the other model.
+
+        Returns
+        -------
+        tuple[float, float]
+            Sum of the differences of log scores, and its standard error.
+        """
+        gain = self.log_score - other.log_score
+        return float(gain.sum()), float(np.sqrt(len(gain)) * gain.std())
 
 
-def _smoothed(log_density: Array) -> tuple[Array, Array]:
-    """Log weights, whose raw form is -log_density, and k̂, column by column."""
-    if len(log_density) < _FEWEST:
-        unknown = np.nan if len(log_density) > 1 else -np.inf  # a single draw needs no weights
-        return -log_density, np.full(log_density.shape[1], unknown)
+def importance_weights(log_density: Array) -> tuple[Array, Array]:
+    """Weights w_tk ∝ 1/p(y_k | y_-k, draw t), Pareto-smoothed, that carry draws given y to draws given y_-k.
+
+    Parameters
+    ----------
+    log_density
+        log p(y_k | y_-k, draw t), (draws, n).
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Weights, whose columns sum to one, and k̂ of each row; NaN where it cannot be told, -inf with a single draw.
+    """
+    # A row that the others do not determine has no density given any draw.
+    density = np.where(np.isfinite(log_density).all(axis=0), log_density, 0.0)
+    weights = np.exp(density.min(axis=0) - density)
+    shape = np.full(density.shape[1], np.nan if len(density) > 1 else -np.inf)  # a single draw needs no weights
+    if len(density) >= _FEWEST:
+        for k, logs in enumerate(density.T):
+            weights[:, k], shape[k] = _smoothed(logs, weights[:, k])
+    return weights / weights.sum(axis=0), shape
+
+
+def _smoothed(log_density: Array, raw: Array) -> tuple[Array, float]:
+    """Weights of one row; the raw ones where the draws of their tail are all alike, so that no law can be fitted."""
     from arviz_stats.base import array_stats  # noqa: PLC0415  loads xarray and matplotlib where they are installed
 
-    with np.errstate(all="ignore"):
-        log_weights, shape = array_stats.psislw(log_density, axis=0)
-    return np.asarray(log_weights).T, np.asarray(shape)
+    try:
+        with np.errstate(all="ignore"):
+            logs, shape = array_stats.psislw(log_density)  # it takes the sign by itself
+            weights = np.exp(np.asarray(logs))
+    except ValueError:
+        return raw, float("nan")
+    return (weights, float(shape)) if np.isfinite(weights).all() else (raw, float("nan"))

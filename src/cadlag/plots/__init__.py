@@ -11,9 +11,11 @@ from cadlag.plots.inputs import (
     plot_surface,
 )
 from cadlag.plots.kernels import plot_features, plot_kernel_quantiles, plot_mutual_information, plot_normal_quantiles
+from cadlag.plots.scores import plot_comparison
 
 __all__ = [
     "plot_breaks",
+    "plot_comparison",
     "plot_coverage",
     "plot_features",
     "plot_fit",

@@ -164,7 +164,7 @@ def _held_out(model: Any, X: Any, y: Any) -> Checked:
 
 
 def _left_out(model: Any, n_atoms: int) -> Checked | None:
-    if not hasattr(model.model_, "leave_one_out_errors") or len(model.model_.y) < 2:
+    if not hasattr(model, "leave_one_out") or len(model.model_.y) < 2:
         return None
     found = model.leave_one_out(n_atoms)
     low, middle, high = found.quantile(_LEVELS).T
