@@ -2,11 +2,13 @@
 
 import base64
 import importlib
+import json
 import math
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -18,10 +20,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from cadlag import NNGPRegressor, StableKernelRegressor, StableNetworkRegressor, load
+from cadlag.plots.style import new_axes
+from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
-from cadlag.report.evidence import Checked, Evidence, gather
-from cadlag.report.sections import _calibration
-from cadlag.report.verdict import verdict
+from cadlag.report.sections import _calibration, _named
+from cadlag.verdict import Checked, Evidence, facts, gather, verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 
@@ -286,11 +289,38 @@ def test_a_jump_that_is_not_likely_is_not_claimed(network):
     assert "No jump" in said(None, found)
 
 
+def test_dates_and_names_of_a_table():
+    """A model that the command fitted speaks of its columns, dates and options."""
+    recipe = Recipe(Input("sales", "number"), (Input("day", "date", "day"),))
+    found = replace(evidence(worst_ess_bulk=100.0), names=["day"], recipe=recipe)
+    assert (found.target, found.text("day", 19723.0), found.is_date(0)) == ("sales", "2024-01-01", True)
+    assert "--draws 4000" in verdict(found)[-1].text
+    ax = _named(new_axes(own=True), found, 0, found.target)
+    assert ax.xaxis.get_major_formatter()(19723.0, 0) == "2024-01-01"
+    assert ax.get_ylabel() == "sales"
+
+
+def test_a_variational_fit_is_judged_by_its_bound():
+    found = evidence()
+    for rising, word in ((True, "still rises after 9 steps"), (False, "has settled after 9 steps")):
+        found.model.diagnostics_ = {"rising": rising, "n_steps": 9}
+        assert word in verdict(found)[-1].text
+
+
+def test_facts_are_json(network, kernel):
+    for model in (network, kernel):
+        found = facts(gather(model))
+        assert json.loads(json.dumps(found)) == found
+    assert facts(gather(network))["breaks"]["likely"][0]["lower"] == pytest.approx(1924.0)
+    assert found["relevance"][0]["input"] == HOSTILE[0]
+
+
 # In a browser --------------------------------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the path")
 @pytest.mark.parametrize("width", [390, 1200])
 def test_in_a_browser(kernel_file, tmp_path, width):

@@ -6,6 +6,7 @@ an interruption that left nothing to keep.
 """
 
 import functools
+import io
 import os
 import shlex
 import sys
@@ -19,7 +20,8 @@ try:
     from rich.console import Console
     from rich.text import Text
 except ImportError as missing:
-    raise SystemExit(f"the command needs {missing.name}: pip install typer rich") from None
+    print(f"the command needs {missing.name}: pip install 'cadlag[cli]'", file=sys.stderr)
+    raise SystemExit(2) from None
 
 from cadlag import __version__
 
@@ -50,7 +52,8 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
             _complain(str(error) or type(error).__name__)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            _complain("interrupted before there was a result; with --resume DIR a run goes on where it was")
+            remedy = "; with --resume DIR a run goes on where it was" if "resume" in options else ""
+            _complain(f"interrupted before there was a result{remedy}")
             raise typer.Exit(130) from None
 
     return guarded
@@ -103,6 +106,11 @@ Jobs = Annotated[
 Draws = Annotated[int, typer.Option(min=1, help="Draws kept of each chain.")]
 Warmup = Annotated[int, typer.Option(min=0, help="Iterations before them.")]
 Chains = Annotated[int, typer.Option(min=1, help="Chains.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A further setting of the method, such as alpha=1.5 or "
+                 "sampler=tempered; may be repeated."),
+]  # fmt: skip
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON on standard output, for scripts.")]
 
 
@@ -144,6 +152,7 @@ def fit(
     ignore: Ignore = None,
     category: Category = None,
     drop_missing: DropMissing = False,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Fit a model to a table, and say in words what was found.
@@ -151,7 +160,7 @@ def fit(
     Numbers, dates and categories are recognised. Ctrl-C keeps what has been drawn so far.
     """
     common = _work("common")
-    run = common.Run(seed, jobs, draws, warmup, chains, resume)
+    run = common.Run(seed, jobs, draws, warmup, chains, resume, common.parse_settings(settings or []))
     _work("fitting").fit(
         data, target, method, out, run, common.Talk(as_json), ignore or [], category or [], drop_missing
     )  # fmt: skip
@@ -196,6 +205,7 @@ def compare(
     ignore: Ignore = None,
     category: Category = None,
     drop_missing: DropMissing = False,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
     """Score every method, and three of scikit-learn's, on the same folds of a table.
@@ -203,7 +213,7 @@ def compare(
     RMSE, MAE, CRPS and log score; coverage and width of 90 % intervals; seconds a fold.
     """
     common = _work("common")
-    run = common.Run(seed, jobs, draws, warmup, chains)
+    run = common.Run(seed, jobs, draws, warmup, chains, None, common.parse_settings(settings or []))
     _work("comparing").compare(
         data, target, methods, folds, repeats, out, plot, run, common.Talk(as_json), ignore or [], category or [],
         drop_missing,
@@ -215,9 +225,14 @@ def compare(
 def report(
     model: Model,
     out: Annotated[Path, typer.Option("--out", "-o", help="HTML file.")] = Path("report.html"),
+    data: Annotated[
+        Path | None, typer.Option(help="A table of rows that the model has not seen, to check it on.")
+    ] = None,
+    drop_missing: DropMissing = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Write what a model found as one self-contained page."""
-    raise typer.Exit(_work("common").call("cadlag.report", [str(model), "--out", str(out)], "plot"))
+    """Write what a model found as one self-contained page: verdict, pictures, calibration, settings."""
+    _work("reporting").report(model, out, data, drop_missing, _work("common").Talk(as_json))
 
 
 @app.command()
@@ -227,12 +242,11 @@ def reproduce(
     only: Annotated[str | None, typer.Option(help="Tables and figures, commas between, such as table-1.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer replicates and draws.")] = False,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("reproduced"),
 ) -> None:
     """Run the tables and figures of a paper again."""
-    if not paper.isidentifier():
-        raise ValueError(f"there is no paper {paper!r}: try loria2025")
-    arguments = [*(["--only", only] if only else []), *(["--quick"] if quick else []), "--jobs", str(jobs)]
-    raise typer.Exit(_work("common").call(f"cadlag.papers.{paper}", arguments, "plot"))
+    wanted = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    _work("reproducing").reproduce(paper, out, wanted, quick, jobs)
 
 
 @app.command()
@@ -241,12 +255,15 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("demo"),
     seed: Seed = 0,
 ) -> None:
-    """Find the year in which the Nile fell: fit, picture, predictions and model."""
-    raise typer.Exit(_work("common").call("cadlag.demo", ["--out", str(out), "--seed", str(seed)], "plot"))
+    """Find the year in which the Nile fell: fit, report, picture, predictions and model."""
+    raise typer.Exit(_work("common").need("cadlag.demo", "cli").main(["--out", str(out), "--seed", str(seed)]))
 
 
 def main() -> None:
     """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows a question mark
+            stream.reconfigure(errors="replace")
     app(prog_name="cadlag")
 
 

@@ -9,9 +9,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from cadlag.frames import read_frame
+from cadlag.frames import read_frame, suggest
+from cadlag.methods import METHODS
 from cadlag.recipes import Numbers, Recipe
+from cadlag.verdict import CAUTION, GOOD, NOTE
+
+_MARKS = {GOOD: ("+", "bold green"), CAUTION: ("!", "bold yellow"), NOTE: ("-", "bold")}
 
 
 class Talk:
@@ -48,6 +51,11 @@ class Talk:
     def say(self, text: str, style: str = "") -> None:
         """A line of the result."""
         self.out.print(Text(text, style=style))
+
+    def find(self, tone: str, text: str) -> None:
+        """A finding, its tone as a mark and a colour."""
+        mark, style = _MARKS[tone]
+        self.out.print(Text.assemble((f"{mark} ", style), text))
 
     def end(self, result: dict[str, Any]) -> None:
         """The result for a script."""
@@ -111,6 +119,8 @@ class Run:
         As in the estimators.
     resume
         A directory that makes the run durable.
+    more
+        Further settings of the estimators, by name.
     """
 
     seed: int = 0
@@ -119,12 +129,45 @@ class Run:
     warmup: int = 1000
     chains: int = 4
     resume: Path | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def check(self, methods: Sequence[str]) -> None:
+        """Refuse a further setting that none of the methods has."""
+        known = sorted({name for method in methods if method in METHODS for name in METHODS[method]().get_params()})
+        for name in self.more:
+            if name not in known:
+                raise ValueError(f"there is no setting {name!r} of {' or '.join(methods)}: {suggest(name, known)}")
 
     def settings(self) -> dict[str, Any]:
         """Keyword arguments of an estimator."""
         jobs = min(self.chains, os.cpu_count() or 1) if self.jobs is None else self.jobs
         return {"random_state": self.seed, "n_jobs": jobs, "n_draws": self.draws, "n_warmup": self.warmup,
-                "n_chains": self.chains}  # fmt: skip
+                "n_chains": self.chains, **self.more}  # fmt: skip
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """NAME=VALUE as a setting: numbers, true, false, null and lists as in JSON, all else as text.
+
+    Parameters
+    ----------
+    pairs
+        As typed.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"--set takes NAME=VALUE, such as --set alpha=1.5, got {pair!r}")
+        try:
+            found[name] = json.loads(text.lower() if text in ("True", "False", "None") else text)
+        except ValueError:
+            found[name] = text
+    return found
 
 
 def read_table(
@@ -178,30 +221,6 @@ def need(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ValueError(f"this needs {error.name}: pip install 'cadlag[{extra}]'") from None
-
-
-def call(module: str, arguments: Sequence[str], extra: str = "plot") -> int:
-    """Run `main` of another module of the package.
-
-    Parameters
-    ----------
-    module
-        Its name, which may be absent from this version.
-    arguments
-        Its command line.
-    extra
-        Which optional dependencies it has.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
-    try:
-        there = find_spec(module) is not None
-    except ModuleNotFoundError:
-        there = False
-    if not there:
-        raise ValueError(f"this version of cadlag has no {module.split('.')[-1]} yet: it comes with a later one")
-    return int(need(module, extra).main(list(arguments)) or 0)
+        # A module of ours says by itself what to install.
+        said = str(error) if error.name is None else f"this needs {error.name}: pip install 'cadlag[{extra}]'"
+        raise ValueError(said) from None

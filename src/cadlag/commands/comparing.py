@@ -12,6 +12,7 @@ from rich.text import Text
 from cadlag import compare as comparison
 from cadlag.commands.common import Run, Talk, check_place, need, read_table
 from cadlag.frames import suggest, write_csv
+from cadlag.methods import METHODS
 from cadlag.recipes import Numbers
 from cadlag.storage import replacing
 
@@ -56,6 +57,7 @@ def compare(
     for name in wanted:
         if name not in known:
             raise ValueError(f"there is no method {name!r}: {suggest(name, known)}")
+    run.check([name for name in wanted if name in METHODS])
     for path in (out, plot):
         if path is not None:
             check_place(path, data)

@@ -8,11 +8,12 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cadlag import verdict
 from cadlag.commands.common import Run, Talk, check_place, read_table
 from cadlag.frames import suggest
 from cadlag.methods import METHODS
-from cadlag.recipes import Numbers, Recipe
+from cadlag.recipes import Numbers
+from cadlag.verdict import facts, gather, verdict
+from cadlag.verdict.evidence import leave_out
 
 AUTO = ("network", "kernel")
 AUTO_ROWS = 2000  # beyond which the kernel process, cubic in the rows, is not tried
@@ -50,32 +51,32 @@ def fit(
         raise ValueError(f"there is no method {method!r}: {suggest(method, ['auto', *METHODS])}")
     place = Path(f"{data.stem or 'model'}.cadlag") if out is None else out
     check_place(place, data)
+    run.check(AUTO if method == "auto" else (method,))
     recipe, numbers = read_table(data, target, ignore, category, drop_missing, talk)
     if method == "auto":
-        chosen, table, why = _choose(numbers, run, talk)
+        chosen, left_out, why = _choose(numbers, run, talk)
     else:
-        chosen, table, why = _fit(method, numbers, run, run.resume, talk), None, ""
+        chosen, left_out, why = _fit(method, numbers, run, run.resume, talk), None, ""
     chosen.name_inputs(recipe.columns, recipe.to_tree()).save(place)
-    facts = {"method": chosen._method, "chosen": why, **_judge(chosen, numbers, table, talk)}
-    lines = ([why] if why else []) + (_sentences(facts, recipe) if "chains" in facts else [])
-    for line in lines:
-        talk.say(line, "bold red" if "do NOT agree" in line else "")
-    talk.say(f"Written: {place}. To predict: cadlag predict {place} NEW.csv", "green")
-    talk.end({"model": str(place), "target": target, "inputs": recipe.columns, **facts, "verdict": lines})
+    if why:
+        talk.say(why)
+    found = _judge(chosen, left_out, talk)
+    talk.say(f"Written: {place}. Next: cadlag predict {place} NEW.csv, or cadlag report {place}", "green")
+    talk.end({"model": str(place), "target": target, "inputs": recipe.columns, "method": chosen._method, "chosen": why,
+              **found})  # fmt: skip
 
 
-def _judge(model: Any, numbers: Numbers, table: Any, talk: Talk) -> dict[str, Any]:
-    """The facts; the model is written by now, so that nothing here is a reason to fail."""
+def _judge(model: Any, left_out: Any, talk: Talk) -> dict[str, Any]:
+    """Say what was found; the model is written by now, so that nothing here is a reason to fail."""
     try:
-        return verdict.judge(model, len(numbers.rows), table)
+        evidence = gather(model, left_out=left_out)
+        findings = verdict(evidence)
     except (KeyboardInterrupt, ArithmeticError, MemoryError) as error:
         talk.note(f"there is no verdict ({str(error) or 'interrupted'}), but the model is complete")
         return {}
-
-
-def _sentences(facts: dict[str, Any], recipe: Recipe) -> list[str]:
-    by_name = {name: column for column in recipe.inputs for name in column.columns}
-    return verdict.sentences(facts, recipe.target.name, lambda name, value: by_name[name].text(value))
+    for finding in findings:
+        talk.find(finding.tone, finding.text)
+    return {**facts(evidence), "verdict": [vars(finding) for finding in findings]}
 
 
 def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Talk) -> Any:
@@ -84,7 +85,7 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
     if resume is not None and "checkpoint" not in inspect.signature(model.fit).parameters:
         raise ValueError(f"the method {method} cannot be resumed: leave --resume out")
     model.set_params(**{name: value for name, value in run.settings().items() if name in known})
-    with warnings.catch_warnings(record=True) as caught, talk.bar(f"fitting the {method}") as report:
+    with warnings.catch_warnings(record=True) as caught, talk.bar(f"fitting {method}") as report:
         warnings.simplefilter("always")
         if "progress" in known:
             model.set_params(progress=report)
@@ -99,7 +100,7 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
 
 
 def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:
-    """The better of two methods by the log scores of rows left out; its table; why, in words."""
+    """The better of two methods by the log scores of rows left out; what leaving one out gave; why, in words."""
     n = len(numbers.rows)
     if n > AUTO_ROWS:
         why = f"With {n} rows the network is used: the kernel process takes a time cubic in the rows."
@@ -112,7 +113,7 @@ def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:
             if not models:
                 raise
             return *models[0], f"Interrupted before the {name} was fitted: the {AUTO[0]} is kept."
-        models.append((model, verdict.leave_out(model)))
+        models.append((model, leave_out(model)))
         if any(text.startswith(_INTERRUPTED) for text in talk.notes):
             return *models[0], f"Interrupted: the {AUTO[0]} is kept."
     gain, error = models[0][1].gain_over(models[1][1])

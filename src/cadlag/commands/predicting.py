@@ -1,7 +1,6 @@
 """predict: table, model -> point, std, lower, upper a row."""
 
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from cadlag import metrics
 from cadlag.commands.common import Talk, check_place
+from cadlag.estimators.names import plain_arrays
 from cadlag.frames import Frame, read_frame, to_csv, write_csv
 from cadlag.methods import load
 from cadlag.recipes import Recipe
@@ -39,7 +39,7 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
     if out is not None:
         check_place(out, model_path, data)
     model, frame = load(model_path), read_frame(data)
-    recipe = _recipe_of(model, frame)
+    recipe = recipe_of(model, frame)
     numbers = recipe.encode(frame, drop_missing=drop_missing)
     for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
         talk.note(text)
@@ -62,7 +62,21 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
     )
 
 
-def _recipe_of(model: Any, frame: Frame) -> Recipe:
+def recipe_of(model: Any, frame: Frame) -> Recipe:
+    """How a table is read for a model: by its recipe, by the names of its inputs, or by the order of columns.
+
+    Parameters
+    ----------
+    model
+        A fitted regressor.
+    frame
+        The table.
+
+    Returns
+    -------
+    Recipe
+        The recipe.
+    """
     if hasattr(model, "recipe_"):
         recipe = Recipe.from_tree(model.recipe_)
         if len(recipe.columns) != model.n_features_in_:
@@ -81,8 +95,7 @@ def _recipe_of(model: Any, frame: Frame) -> Recipe:
 
 def _predictions(model: Any, X: Any, coverage: float) -> Any:
     parts = []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
+    with plain_arrays():
         for start in range(0, len(X), _ROWS_AT_ONCE):
             law = model.predict_distribution(X[start : start + _ROWS_AT_ONCE])
             parts.append(np.column_stack([getattr(law, model.point), law.std, law.interval(coverage)]))

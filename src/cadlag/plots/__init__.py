@@ -1,7 +1,7 @@
 """Pictures: every function draws on given axes or makes its own, and returns the axes."""
 
 from cadlag.plots.calibration import plot_coverage, plot_pit, plot_residuals
-from cadlag.plots.chains import plot_ranks, plot_trace
+from cadlag.plots.chains import plot_bound, plot_ranks, plot_trace
 from cadlag.plots.fit import plot_breaks, plot_fit, plot_fits
 from cadlag.plots.inputs import (
     plot_partial_dependence,
@@ -14,6 +14,7 @@ from cadlag.plots.kernels import plot_features, plot_kernel_quantiles, plot_mutu
 from cadlag.plots.scores import plot_comparison
 
 __all__ = [
+    "plot_bound",
     "plot_breaks",
     "plot_comparison",
     "plot_coverage",

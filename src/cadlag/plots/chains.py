@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, rankdata
 
-from cadlag.plots.style import COLOURS, FAINT, new_axes, words
+from cadlag.plots.style import COLOURS, FAINT, INK, new_axes, words
 
 Array = NDArray[np.float64]
 
@@ -81,4 +81,32 @@ def plot_ranks(posterior: Any, name: str = "log_likelihood", n_bins: int = 20, a
         ax.stairs(counts, edges, color=COLOURS[c % len(COLOURS)], lw=1.4, baseline=None, label=f"chain {c}")
     ax.set(xlabel=f"rank of {words(name)}", ylabel="draws", xlim=(0.0, 1.0))
     ax.set_ylim(0.0)
+    return ax
+
+
+def plot_bound(trace: Array, ax: Any = None) -> Any:
+    """The evidence bound of a variational fit at each step.
+
+    Parameters
+    ----------
+    trace
+        The bound per datum, NaN where a step failed.
+    ax
+        Axes to draw on.
+
+    Returns
+    -------
+    Any
+        The axes.
+    """
+    values = np.asarray(trace, dtype=float)
+    ax = new_axes(2.4) if ax is None else ax
+    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), _MOST_POINTS)).astype(int))
+    ax.plot(shown, values[shown], lw=0.7, color=INK)
+    known = values[np.isfinite(values)]
+    if len(known):
+        # The first steps are far below: what matters is whether the last ones still rise.
+        ax.set_ylim(np.quantile(known, 0.05), known.max())
+    ax.set(xlabel="step", ylabel="bound per row")
+    ax.margins(x=0.0)
     return ax

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cadlag.estimators.names import input_names, plain_arrays
 from cadlag.plots.style import (
     ACCENT,
     BAND,
@@ -13,12 +14,10 @@ from cadlag.plots.style import (
     DASHES,
     INK,
     POINTS,
-    input_names,
     legend,
     legend_above,
     new_axes,
     percent,
-    plain_arrays,
     words,
 )
 

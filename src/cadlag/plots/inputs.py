@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cadlag.estimators.names import input_names, plain_arrays
 from cadlag.estimators.partial import partial_dependence
 from cadlag.plots.fit import _draw_bands
 from cadlag.plots.style import (
@@ -13,11 +14,9 @@ from cadlag.plots.style import (
     INK,
     POINTS,
     SEQUENTIAL,
-    input_names,
     legend_above,
     new_axes,
     percent,
-    plain_arrays,
     words,
 )
 

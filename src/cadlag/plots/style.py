@@ -3,14 +3,13 @@
 Names of columns are a user's own words, which drawing must neither read as formulas nor choke on: see `words`.
 """
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 try:
     import matplotlib.pyplot as plt
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 except ImportError:
     raise ImportError("pictures need matplotlib: pip install 'cadlag[plot]'") from None
 
@@ -88,29 +87,10 @@ def words(text: Any, longest: int = _LONGEST) -> str:
     return shown.replace("$", r"\$")
 
 
-def input_names(model: Any) -> list[str]:
-    """Names of the inputs of a fitted regressor: its columns', or x0, x1, ...
-
-    Parameters
-    ----------
-    model
-        A fitted regressor.
-
-    Returns
-    -------
-    list[str]
-        As the user wrote them.
-    """
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
-
-
-@contextmanager
-def plain_arrays() -> Iterator[None]:
-    """Inside, a model that was fitted to named columns takes arrays without a warning: here their order is its own."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield
+def write_values(ax: Any, text: Callable[[float], str]) -> None:
+    """Few and whole values along the axis of the input, each in words of its own, such as dates."""
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.xaxis.set_major_formatter(lambda value, _: text(value))
 
 
 def legend(ax: Any, **options: Any) -> None:

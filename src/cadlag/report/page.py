@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cadlag.report.evidence import Evidence, gather
 from cadlag.report.sections import sections
-from cadlag.report.verdict import verdict
 from cadlag.storage import replacing
+from cadlag.verdict import Evidence, gather, verdict
 
 try:
     from jinja2 import Environment, StrictUndefined
@@ -83,7 +82,7 @@ def _settings(evidence: Evidence) -> list[tuple[str, str]]:
     model = evidence.model
     rows = [(name, _setting(value)) for name, value in model.get_params(deep=False).items()]
     n, p = evidence.X.shape
-    digest = hashlib.sha256(model.model_.X.tobytes() + model.model_.y.tobytes()).hexdigest()[:16]
+    digest = hashlib.sha256(b"".join(part.tobytes() for part in model._standardised_data())).hexdigest()[:16]
     return [("data", f"{n} rows, {p} {'input' if p == 1 else 'inputs'}: {', '.join(evidence.names)}"),
             ("SHA-256 of the standardised data", f"{digest}…"), *rows]  # fmt: skip
 

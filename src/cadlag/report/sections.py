@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from cadlag import plots
-from cadlag.plots.style import STYLE, new_axes, plain_arrays, plt
-from cadlag.report.evidence import COVERAGE, Evidence, affordable_atoms
+from cadlag.estimators.names import plain_arrays
+from cadlag.plots.style import STYLE, new_axes, plt, words, write_values
+from cadlag.verdict import COVERAGE, Evidence
+from cadlag.verdict.evidence import affordable_atoms
 
 _MOST_DEPENDENCES = 4
 _MOST_KERNEL_ROWS = 200
@@ -168,13 +170,22 @@ def _fit(evidence: Evidence) -> Iterator[Section]:
         return
     breaks = evidence.breaks if evidence.breaks is not None and evidence.breaks.probability_of_any >= 0.5 else None
     fit = picture(
-        lambda ax: plots.plot_fit(evidence.model, breaks=breaks, ax=ax),
+        lambda ax: _named(plots.plot_fit(evidence.model, breaks=breaks, ax=ax), evidence, 0, evidence.target),
         f"Prediction against {evidence.names[0]} with 90 % bands and the data", 3.4, is_wide=True,
     )  # fmt: skip
     yield Section(
         "fit", "Fit", "The dark band is where the function lies with probability 90 %, the light one where a new "
         "observation would lie.", [fit],
     )  # fmt: skip
+
+
+def _named(ax: Any, evidence: Evidence, column: int, target: str | None = None) -> Any:
+    """The axes with values of an input as its user writes them, and the name of what is predicted."""
+    if evidence.is_date(column):
+        write_values(ax, lambda value: evidence.text(evidence.names[column], value))
+    if target is not None:
+        ax.set_ylabel(words(target))
+    return ax
 
 
 def _dependences(evidence: Evidence) -> Iterator[Section]:
@@ -185,8 +196,8 @@ def _dependences(evidence: Evidence) -> Iterator[Section]:
     with plt.rc_context(STYLE):
         axes = [plots.plot_partial_dependence(model, j, n_atoms=n_atoms, ax=new_axes(2.8, own=True)) for j in shown]
     lowest, highest = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
-    for ax in axes:
-        ax.set_ylim(lowest, highest)
+    for j, ax in zip(shown, axes):
+        _named(ax, evidence, j).set_ylim(lowest, highest)
     drawn = [
         _kept(ax, f"Average of the function against {evidence.names[j]} with its 90 % band")
         for j, ax in zip(shown, axes)
@@ -216,9 +227,17 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
         text = "Hyperplanes across which the function jumps, told apart by how they divide the training rows."
         height = 1.2 + 0.32 * min(max(len(order), 1), 8)
     found = len(next(iter(table.values()))) > 0
-    drawn = [picture(lambda ax: plots.plot_breaks(breaks, ax=ax), "Probability of jumps", height, is_wide=True)]
+    if "lower" in breaks and evidence.is_date(0):
+        dated = {end: [evidence.text(evidence.names[0], value) for value in table[end]] for end in ("lower", "upper")}
+        table = {**table, **dated}
+    drawn = [picture(lambda ax: _break_axes(breaks, evidence, ax), "Probability of jumps", height, is_wide=True)]
     tables = [sheet("Jumps with a probability of at least 5 %", table)] if found else []
     yield Section("breaks", "Break points", text, drawn if found or "lower" in breaks else [], tables)
+
+
+def _break_axes(breaks: Any, evidence: Evidence, ax: Any) -> Any:
+    drawn = plots.plot_breaks(breaks, ax=ax)
+    return _named(drawn, evidence, 0) if "lower" in breaks else drawn
 
 
 def _relevance(evidence: Evidence) -> Iterator[Section]:
@@ -262,6 +281,9 @@ def _residuals(evidence: Evidence) -> Iterator[Section]:
 
 def _chains(evidence: Evidence) -> Iterator[Section]:
     posterior = evidence.model.posterior_
+    if hasattr(evidence.model, "trace_"):
+        yield _bound(evidence.model)
+        return
     if posterior.n_draws < 2:
         return
     scalars = posterior.scalars()
@@ -277,6 +299,14 @@ def _chains(evidence: Evidence) -> Iterator[Section]:
         "chains", "Chains", "A colour a chain. Traces should look alike and without trend, ranks be level within the "
         "grey band; shown are the likelihood, the quantity on which the chains agree least, and the noise.", drawn,
         [sheet("Posterior", posterior.summary())],
+    )  # fmt: skip
+
+
+def _bound(model: Any) -> Section:
+    drawn = picture(lambda ax: plots.plot_bound(model.trace_, ax=ax), "Evidence bound at each step", 2.4, is_wide=True)
+    return Section(
+        "bound", "Evidence bound", "What was climbed, per row of data; it should have levelled off.", [drawn],
+        [sheet("What it chose", model.posterior_.summary())],
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What a report looks at: y_k against p(y_k | the other rows), or held-out rows; jumps, relevance, computed once."""
+"""y_k against p(y_k | the other rows), or held-out rows; jumps, relevance: a model looked at once, for all who ask."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cadlag.estimators.left_out import LeaveOneOut
+from cadlag.estimators.names import input_names, plain_arrays
 from cadlag.metrics import pit
-from cadlag.plots.style import input_names, plain_arrays
+from cadlag.recipes import Input, Recipe
 
 Array = NDArray[np.float64]
 
@@ -35,6 +37,8 @@ class Checked:
         Whether they are rows that a user held out, and not training rows left out one at a time.
     n_doubtful
         Rows whose left-out law is not to be trusted.
+    log_score
+        Log predictive density of each row, (n,), or None.
     """
 
     y: Array
@@ -43,6 +47,7 @@ class Checked:
     pit: Array
     held_out: bool
     n_doubtful: int = 0
+    log_score: Array | None = None
 
     @property
     def rmse(self) -> float:
@@ -63,7 +68,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the page is made of.
+    """All that verdict and page are made of.
 
     Attributes
     ----------
@@ -81,6 +86,8 @@ class Evidence:
         Break points, or None.
     relevance
         Relevance of the inputs, or None with one input.
+    recipe
+        How tables are read, for a model that the command fitted; it knows dates from numbers.
     """
 
     model: Any
@@ -90,6 +97,39 @@ class Evidence:
     checked: Checked | None
     breaks: Any
     relevance: Any
+    recipe: Recipe | None = None
+
+    @property
+    def target(self) -> str:
+        """What is predicted, by its name."""
+        return self.recipe.target.name if self.recipe is not None else "y"
+
+    def text(self, name: str, value: float) -> str:
+        """A value of an input as its user wrote it: dates as dates.
+
+        Parameters
+        ----------
+        name
+            The input.
+        value
+            The number.
+
+        Returns
+        -------
+        str
+            For a sentence.
+        """
+        found = self._input(name)
+        return f"{value:.6g}" if found is None else found.text(value)
+
+    def is_date(self, column: int) -> bool:
+        """Whether an input is a date."""
+        found = self._input(self.names[column])
+        return found is not None and found.kind == "date"
+
+    def _input(self, name: str) -> Input | None:
+        columns = () if self.recipe is None else self.recipe.inputs
+        return next((column for column in columns if name in column.columns), None)
 
     def most_relevant(self, most: int) -> list[int]:
         """Numbers of the inputs, the most relevant first.
@@ -109,7 +149,7 @@ class Evidence:
         return [int(j) for j in np.argsort(-self.relevance["relevance"], kind="stable")[:most]]
 
 
-def gather(model: Any, X: Any = None, y: Any = None) -> Evidence:
+def gather(model: Any, X: Any = None, y: Any = None, left_out: LeaveOneOut | None = None) -> Evidence:
     """Look at a model once, for words and pictures alike.
 
     Parameters
@@ -120,6 +160,8 @@ def gather(model: Any, X: Any = None, y: Any = None) -> Evidence:
         Held-out inputs, or None.
     y
         Held-out responses, or None.
+    left_out
+        What leaving one out gave, where it is known already.
 
     Returns
     -------
@@ -127,13 +169,33 @@ def gather(model: Any, X: Any = None, y: Any = None) -> Evidence:
         What was found.
     """
     inputs, responses = model.training_data()
-    n_atoms = affordable_atoms(model)
     several = model.n_features_in_ > 1 and hasattr(model, "feature_relevance")
+    recipe = getattr(model, "recipe_", None)
     return Evidence(
         model, inputs, responses, input_names(model),
-        _held_out(model, X, y) if X is not None else _left_out(model, n_atoms), _breaks(model),
-        model.feature_relevance(n_atoms=min(n_atoms, 100)) if several else None,
+        _held_out(model, X, y) if X is not None else _left_out(leave_out(model) if left_out is None else left_out),
+        _breaks(model), model.feature_relevance(n_atoms=min(affordable_atoms(model), 100)) if several else None,
+        None if recipe is None else Recipe.from_tree(recipe),
     )  # fmt: skip
+
+
+def leave_out(model: Any) -> LeaveOneOut | None:
+    """Every training row predicted from the others, by as many draws as are affordable.
+
+    Parameters
+    ----------
+    model
+        A fitted regressor.
+
+    Returns
+    -------
+    LeaveOneOut or None
+        None for a method that has no closed form, or with a single row.
+    """
+    if not hasattr(model, "leave_one_out") or len(model.model_.y) < 2:
+        return None
+    found: LeaveOneOut = model.leave_one_out(affordable_atoms(model))
+    return found
 
 
 def affordable_atoms(model: Any) -> int:
@@ -149,7 +211,7 @@ def affordable_atoms(model: Any) -> int:
     int
         Between 50 and 500.
     """
-    each = float(getattr(model.model_, "operations_to_condition", 1.0))
+    each = float(getattr(getattr(model, "model_", None), "operations_to_condition", 1.0))
     return int(np.clip(_OPERATIONS / max(each, 1.0), _FEWEST_ATOMS, _MOST_ATOMS))
 
 
@@ -160,16 +222,22 @@ def _held_out(model: Any, X: Any, y: Any) -> Checked:
     if len(law) != len(responses):
         raise ValueError(f"X has {len(law)} rows and y {len(responses)}: give a response for each row")
     low, middle, high = law.quantile(_LEVELS).T
-    return Checked(responses, middle, np.column_stack([low, high]), pit(law, responses), held_out=True)
+    return Checked(
+        responses, middle, np.column_stack([low, high]), pit(law, responses), held_out=True,
+        log_score=np.asarray(law.logpdf(responses)),
+    )  # fmt: skip
 
 
-def _left_out(model: Any, n_atoms: int) -> Checked | None:
-    if not hasattr(model, "leave_one_out") or len(model.model_.y) < 2:
+def _left_out(found: LeaveOneOut | None) -> Checked | None:
+    """Rows that the others do not determine count as doubtful, and nowhere else."""
+    if found is None or not found.is_known.any():
         return None
-    found = model.leave_one_out(n_atoms)
-    low, middle, high = found.quantile(_LEVELS).T
-    doubtful = int(np.sum(~found.is_trusted))
-    return Checked(found.y, middle, np.column_stack([low, high]), found.pit, held_out=False, n_doubtful=doubtful)
+    known, doubtful = found.is_known, int(np.sum(~found.is_trusted))
+    low, middle, high = found.quantile(_LEVELS)[known].T
+    return Checked(
+        found.y[known], middle, np.column_stack([low, high]), found.pit[known], held_out=False, n_doubtful=doubtful,
+        log_score=found.log_score[known],
+    )  # fmt: skip
 
 
 def _breaks(model: Any) -> Any:

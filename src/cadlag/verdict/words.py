@@ -1,20 +1,26 @@
-"""What was found, in sentences: how well it fits, whether intervals hold, where it breaks, what matters, what to do."""
+"""What was found, in sentences: how well it fits, whether intervals hold, where it breaks, what matters, what to do.
+
+The advice is in the words of whoever fitted: options of the command for a model that came from a table, arguments and
+calls for one from Python.
+"""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
 from cadlag.posterior import ESS_LIMIT, RHAT_LIMIT
-from cadlag.report.evidence import COVERAGE, Checked, Evidence
+from cadlag.verdict.evidence import COVERAGE, Checked, Evidence
+from cadlag.verdict.facts import Facts, likely_breaks
 
 GOOD, CAUTION, NOTE = "good", "caution", "note"
 _LEAST_RELEVANT, _IRRELEVANT = 0.05, 0.01
 _FAR_APART = 1.05  # R-hat beyond which chains sit in different places, and more of the same will hardly help
 _MOST_NAMED = 5
+_LEADS = 0.8  # share of a hyperplane's normal beyond which one input is said to turn it alone
+_TURNS = 0.1
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,21 @@ def verdict(evidence: Evidence) -> list[Finding]:
     list[Finding]
         Sentences with their tone.
     """
-    parts = (_fit, _intervals, _where_it_breaks, _what_matters, _chains, _remarks)
+    parts = (_fit, _intervals, _where_it_breaks, _what_matters, _convergence, _remarks)
     return [finding for part in parts for finding in part(evidence)]
+
+
+# How well it predicts ------------------------------------------------------------------------------------------------
 
 
 def _rows(checked: Checked) -> str:
     return "Held-out rows" if checked.held_out else "Training rows left out one at a time"
+
+
+def _check_elsewhere(evidence: Evidence) -> str:
+    if evidence.recipe is not None:
+        return "cadlag report MODEL --data TABLE, or compare methods on folds: cadlag compare"
+    return "write_report(model, path, X, y)"
 
 
 def _fit(evidence: Evidence) -> Iterator[Finding]:
@@ -59,7 +74,7 @@ def _fit(evidence: Evidence) -> Iterator[Finding]:
     if checked is None:
         yield Finding(
             NOTE, "How well it predicts is not known: this method cannot leave rows out in closed form. Give rows that "
-            "it has not seen: write_report(model, path, X, y).",
+            f"it has not seen: {_check_elsewhere(evidence)}.",
         )  # fmt: skip
         return
     share = checked.explained
@@ -67,11 +82,12 @@ def _fit(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(NOTE, f"{_rows(checked)} have all the same response; the typical error is {checked.rmse:.3g}.")
         return
     word = "very well" if share >= 0.9 else "well" if share >= 0.6 else "in part" if share >= 0.2 else "hardly at all"
+    target = evidence.target
     yield Finding(
         GOOD if share >= 0.6 else CAUTION if share < 0.2 else NOTE,
-        f"{_rows(checked)} are predicted {word}: {100 * max(share, 0.0):.3g} % of the variance of y is explained, the "
-        f"typical error (RMSE) is {checked.rmse:.3g} where y has a standard deviation of {np.std(checked.y):.3g}"
-        f"{_noise(evidence)}.",
+        f"{_rows(checked)} are predicted {word}: {100 * max(share, 0.0):.3g} % of the variance of {target} is "
+        f"explained, the typical error (RMSE) is {checked.rmse:.3g} where {target} has a standard deviation of "
+        f"{np.std(checked.y):.3g}{_noise(evidence)}.",
     )  # fmt: skip
 
 
@@ -100,8 +116,8 @@ def _intervals(evidence: Evidence) -> Iterator[Finding]:
     if checked.n_doubtful:
         yield Finding(
             CAUTION,
-            f"For {checked.n_doubtful} of {n} rows leaving one out is not to be trusted (Pareto shape above 0.7, or "
-            "too few draws to tell): check on held-out rows, write_report(model, path, X, y).",
+            f"For {checked.n_doubtful} of {len(evidence.y)} rows leaving one out is not to be trusted (Pareto shape "
+            f"above 0.7, or too few draws to tell): check on held-out rows, {_check_elsewhere(evidence)}.",
         )  # fmt: skip
 
 
@@ -120,35 +136,57 @@ def _inner_half(checked: Checked) -> Iterator[Finding]:
         )
 
 
+# Jumps and inputs ----------------------------------------------------------------------------------------------------
+
+
 def _where_it_breaks(evidence: Evidence) -> Iterator[Finding]:
     breaks = evidence.breaks
     if breaks is None:
         return
     least = f"more than {breaks.min_size:.3g}"
     if "lower" not in breaks:
-        yield from _planes(breaks, least)
+        yield from _planes(evidence, least)
         return
-    any_jump, k = breaks.probability_of_any, int(np.argmax(breaks["probability"]))
+    any_jump = breaks.probability_of_any
     if any_jump < 0.5:
         yield Finding(NOTE, f"No jump of {least} is likely (probability {any_jump:.2f}).")
         return
-    low, high = breaks.interval(COVERAGE)
+    name, k = evidence.names[0], int(np.argmax(breaks["probability"]))
+    low, high = (evidence.text(name, end) for end in breaks.interval(COVERAGE))
+    lower, upper = (evidence.text(name, breaks[end][k]) for end in ("lower", "upper"))
     yield Finding(
         NOTE,
         f"The function {'jumps' if any_jump >= 0.9 else 'may jump'} by {least} (probability {any_jump:.2f}), most "
-        f"probably between {breaks['lower'][k]:.6g} and {breaks['upper'][k]:.6g} (probability "
-        f"{breaks['probability'][k]:.2f}), there by {breaks['size'][k]:+.3g} ({breaks['size_q05'][k]:+.3g} to "
-        f"{breaks['size_q95'][k]:+.3g}); the 90 % interval of the largest jump runs from {low:.6g} to {high:.6g}.",
+        f"probably between {lower} and {upper} (probability {breaks['probability'][k]:.2f}), there by "
+        f"{breaks['size'][k]:+.3g} ({breaks['size_q05'][k]:+.3g} to {breaks['size_q95'][k]:+.3g}); the 90 % interval "
+        f"of the largest jump runs from {low} to {high}.",
     )  # fmt: skip
 
 
-def _planes(breaks: Any, least: str) -> Iterator[Finding]:
-    likely = int(np.sum(breaks["probability"] >= 0.5))
-    if likely == 0:
+def _planes(evidence: Evidence, least: str) -> Iterator[Finding]:
+    likely = [row for row in likely_breaks(evidence) if row["probability"] >= 0.5]
+    if not likely:
         yield Finding(NOTE, f"No hyperplane across which the function jumps by {least} is likely.")
-        return
-    across = "one hyperplane" if likely == 1 else f"{likely} hyperplanes"
-    yield Finding(NOTE, f"The function jumps by {least} across {across} with a probability above ½ each.")
+    for row in likely:
+        yield Finding(NOTE, _plane(row, evidence))
+
+
+def _plane(row: Facts, evidence: Evidence) -> str:
+    """A hyperplane by the inputs that turn it: one that leads by far is said to pass a value."""
+    name, share = next(iter(row["leading"].items()))
+    sizes = [row["rise"] * row[key] for key in ("size", "size_q05", "size_q95")]
+    chance = f"(probability {row['probability']:.2f})"
+    if share >= _LEADS:
+        size = f"{sizes[0]:+.3g} ({min(sizes[1:]):+.3g} to {max(sizes[1:]):+.3g})"
+        return (
+            f"The function jumps by {size} where {name} passes about {evidence.text(name, row['crossing'])} {chance}."
+        )
+    turning = " and ".join(f"{other} ({100 * part:.0f} %)" for other, part in row["leading"].items() if part >= _TURNS)
+    small = 100 * min(row["share"], 1.0 - row["share"])
+    return (
+        f"The function jumps by {abs(row['size']):.3g} across a hyperplane in {turning}, {small:.0f} % of the rows "
+        f"beyond it {chance}."
+    )
 
 
 def _what_matters(evidence: Evidence) -> Iterator[Finding]:
@@ -172,24 +210,28 @@ def _listed(names: list[str]) -> str:
     return ", ".join(shown) + more
 
 
-def _chains(evidence: Evidence) -> Iterator[Finding]:
-    posterior, found = evidence.model.posterior_, evidence.model.diagnostics_
-    if "converged" in posterior.stats:
+# Whether the draws are those of the posterior ------------------------------------------------------------------------
+
+
+def _convergence(evidence: Evidence) -> Iterator[Finding]:
+    found = evidence.model.diagnostics_
+    if "rising" in found:
+        yield _bound(found)
+    elif "converged" in found:
         yield _search(bool(found["converged"]))
-        return
-    numbers = (
-        f"worst R-hat {found['worst_rhat']:.3f}, smallest bulk effective sample size {found['worst_ess_bulk']:.0f}"
-    )
-    if posterior.complaint() is None:
-        known = not math.isnan(found["worst_rhat"])
-        yield Finding(GOOD, f"The chains agree: {numbers}." if known else "Nothing was sampled that could disagree.")
     else:
-        yield Finding(CAUTION, f"The chains do NOT agree yet: {numbers}. {_remedy(evidence.model)}")
-    if posterior.n_chains == 1:
-        yield Finding(NOTE, "A single chain can only be compared with itself: fit with n_chains=4.")
-    divergences = found.get("n_divergences", 0)
-    if divergences > 0.01 * posterior.n_chains * posterior.n_draws:
-        yield Finding(CAUTION, f"{divergences} trajectories diverged: the sampler may have missed a narrow region.")
+        yield from _chains(evidence)
+
+
+def _bound(found: Facts) -> Finding:
+    if found["rising"]:
+        return Finding(
+            CAUTION, f"The evidence bound still rises after {found['n_steps']} steps: a larger n_steps helps."
+        )
+    return Finding(
+        GOOD, f"The evidence bound has settled after {found['n_steps']} steps; its draws approximate the posterior, "
+        "and how well is not known.",
+    )  # fmt: skip
 
 
 def _search(converged: bool) -> Finding:
@@ -201,20 +243,50 @@ def _search(converged: bool) -> Finding:
     )  # fmt: skip
 
 
-def _remedy(model: Any) -> str:
+def _chains(evidence: Evidence) -> Iterator[Finding]:
+    posterior, found = evidence.model.posterior_, evidence.model.diagnostics_
+    numbers = (
+        f"worst R-hat {found['worst_rhat']:.3f}, smallest bulk effective sample size {found['worst_ess_bulk']:.0f}"
+    )
+    if posterior.complaint() is None:
+        known = not math.isnan(found["worst_rhat"])
+        yield Finding(GOOD, f"The chains agree: {numbers}." if known else "Nothing was sampled that could disagree.")
+    elif math.isnan(found["worst_rhat"]):
+        more = _setting(evidence, "draws", 1000)
+        yield Finding(CAUTION, f"{posterior.n_draws} draws a chain are too few to tell whether they agree: ask {more}.")
+    else:
+        yield Finding(CAUTION, f"The chains do NOT agree yet: {numbers}. {_remedy(evidence)}")
+    if posterior.n_chains == 1:
+        yield Finding(
+            NOTE, f"A single chain can only be compared with itself: fit with {_setting(evidence, 'chains', 4)}."
+        )
+    divergences = found.get("n_divergences", 0)
+    if divergences > 0.01 * posterior.n_chains * posterior.n_draws:
+        yield Finding(CAUTION, f"{divergences} trajectories diverged: the sampler may have missed a narrow region.")
+
+
+def _setting(evidence: Evidence, name: str, value: int) -> str:
+    return f"--{name} {value}" if evidence.recipe is not None else f"n_{name}={value}"
+
+
+def _remedy(evidence: Evidence) -> str:
     """What to do about chains that do not agree."""
+    model = evidence.model
     found, draws = model.diagnostics_, model.posterior_.n_draws
     if found["worst_rhat"] > _FAR_APART:
-        tempered = getattr(model, "sampler", "") != "tempered" and model._method in ("kernel", "network")
-        other = ', or with sampler="tempered"' if tempered else ""
+        is_other = getattr(model, "sampler", "") != "tempered" and model._method in ("kernel", "network")
+        tempered = "--set sampler=tempered" if evidence.recipe is not None else 'sampler="tempered"'
         return (
             f"They sit in different places (R-hat of {found['worst_rhat_parameter']} above {_FAR_APART}), so first fit "
-            f"again with a longer warm-up, n_warmup={2 * max(int(model.n_warmup), 500)}{other}."
+            f"again with a longer warm-up, {_setting(evidence, 'warmup', 2 * max(int(model.n_warmup), 500))}"
+            f"{f', or with {tempered}' if is_other else ''}."
         )
     factor = max(ESS_LIMIT / max(found["worst_ess_bulk"], 1.0), 2.0 if found["worst_rhat"] > RHAT_LIMIT else 1.2)
     if math.isnan(factor):
         factor = 2.0
     more = max(100, math.ceil((factor - 1.0) * draws / 100.0) * 100)
+    if evidence.recipe is not None:
+        return f"Fit again with more draws: --draws {draws + more} should be about enough."
     return f"Continue them: model.extend(n_draws={more}) should be about enough."
 
 
