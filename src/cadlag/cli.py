@@ -67,8 +67,12 @@ def _complain(sentence: str) -> None:
 # Options -------------------------------------------------------------------------------------------------------------
 
 
+# The registry itself would load every method, seconds before a shell could complete a word.
+METHOD_NAMES = ("network", "kernel", "nngp", "ml_gp", "bayes_gp", "shallow_stable", "diwp")
+
+
 def _complete_method(incomplete: str) -> list[str]:
-    return [name for name in ("auto", *import_module("cadlag.methods").METHODS) if name.startswith(incomplete)]
+    return [name for name in ("auto", *METHOD_NAMES) if name.startswith(incomplete)]
 
 
 def _complete_column(incomplete: str) -> list[str]:
@@ -137,8 +141,8 @@ def fit(
     target: Target,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", help="auto (the better of network and kernel on rows left out), network, "
-                     "kernel, nngp, ...", autocompletion=_complete_method),
+        typer.Option("--method", "-m", help="auto (the better of network and kernel on rows left out), "
+                     f"{', '.join(METHOD_NAMES)}.", autocompletion=_complete_method),
     ] = "auto",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Model file.", show_default="DATA.cadlag")] = None,
     seed: Seed = 0,

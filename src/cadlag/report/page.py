@@ -60,8 +60,10 @@ def _render(evidence: Evidence, title: str | None) -> str:
     name = type(evidence.model).__name__
     n, p = evidence.X.shape
     inputs = evidence.names[0] if p == 1 else f"{p} inputs"
+    about = [evidence.target] if evidence.recipe is not None else []
+    subtitle = " · ".join([*about, name, f"{n} rows", inputs])
     return template.render(
-        title=_printable(title or f"Report: {_spaced(name)}"), subtitle=_printable(f"{name} · {n} rows · {inputs}"),
+        title=_printable(title or f"Report: {_spaced(name)}"), subtitle=_printable(subtitle),
         findings=verdict(evidence), sections=sections(evidence), settings=_settings(evidence), versions=_versions(),
         recipe=_recipe(evidence.model), is_seeded=evidence.model.get_params().get("random_state", 0) is not None,
         printable=_printable,
