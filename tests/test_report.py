@@ -25,6 +25,8 @@ from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
 from cadlag.report.sections import _calibration, _named
 from cadlag.verdict import Checked, Evidence, facts, gather, verdict
+from cadlag.verdict.facts import leading
+from cadlag.verdict.words import plane_label
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 
@@ -298,6 +300,17 @@ def test_dates_and_names_of_a_table():
     ax = _named(new_axes(own=True), found, 0, found.target)
     assert ax.xaxis.get_major_formatter()(19723.0, 0) == "2024-01-01"
     assert ax.get_ylabel() == "sales"
+
+
+def test_a_hyperplane_is_named_by_what_turns_it():
+    """By shares on standardised inputs: the day turns it, though its coefficient is the smallest."""
+    recipe = Recipe(Input("sales", "number"), (Input("day", "date", "day"), Input("price", "number")))
+    found = replace(evidence(), names=["day", "price"], recipe=recipe)
+    found.model.input_scaling_ = SimpleNamespace(centre=np.array([19700.0, 2.0]), scale=np.array([100.0, 0.5]))
+    row = leading(np.array([0.01, 0.1]), 197.43, found)
+    assert list(row["leading"]) == ["day", "price"]
+    assert plane_label(row, found) == "day ≈ 2024-01-01"
+    assert plane_label(leading(np.array([0.01, 3.0]), 197.43, found), found) == "price and day"
 
 
 def test_a_variational_fit_is_judged_by_its_bound():

@@ -178,7 +178,7 @@ def _draw_planes(breaks: Any, ax: Any, labels: list[str]) -> Any:
         ax.annotate(f"{size:+.3g}", (p, row), xytext=(-4 if inside else 4, 0), textcoords="offset points", va="center",
                     ha="right" if inside else "left", color="white" if inside else POINTS, fontsize=9)  # fmt: skip
     ax.set_yticks(rows, labels=labels)
-    ax.set(xlim=(0.0, 1.0), xlabel=f"P(jump > {breaks.min_size:.3g}); its median size")
+    ax.set(xlim=(0.0, 1.0), xlabel=f"P(jump > {breaks.min_size:.3g})")
     return ax
 
 

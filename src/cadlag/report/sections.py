@@ -13,6 +13,8 @@ from cadlag.estimators.names import plain_arrays
 from cadlag.plots.style import STYLE, new_axes, plt, words, write_values
 from cadlag.verdict import COVERAGE, Evidence
 from cadlag.verdict.evidence import affordable_atoms
+from cadlag.verdict.facts import leading
+from cadlag.verdict.words import plane_label
 
 _MOST_DEPENDENCES = 4
 _MOST_KERNEL_ROWS = 200
@@ -224,7 +226,10 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
     else:
         order = np.flatnonzero(breaks["probability"] >= 0.05)
         table = {name: breaks[name][order] for name in breaks}
-        text = "Hyperplanes across which the function jumps, told apart by how they divide the training rows."
+        text = (
+            "Hyperplanes across which the function jumps, told apart by how they divide the training rows, with the "
+            "median size of the jump at each bar."
+        )
         height = 1.2 + 0.32 * min(max(len(order), 1), 8)
     found = len(next(iter(table.values()))) > 0
     if "lower" in breaks and evidence.is_date(0):
@@ -236,8 +241,10 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
 
 
 def _break_axes(breaks: Any, evidence: Evidence, ax: Any) -> Any:
-    drawn = plots.plot_breaks(breaks, ax=ax)
-    return _named(drawn, evidence, 0) if "lower" in breaks else drawn
+    if "lower" in breaks:
+        return _named(plots.plot_breaks(breaks, ax=ax), evidence, 0)
+    planes = (leading(*plane, evidence) for plane in zip(breaks.normals, breaks["offset"]))
+    return plots.plot_breaks(breaks, ax=ax, names=[plane_label(plane, evidence) for plane in planes])
 
 
 def _relevance(evidence: Evidence) -> Iterator[Section]:

@@ -76,15 +76,27 @@ def likely_breaks(evidence: Evidence) -> list[Facts]:
     rows = [{name: float(found[name][k]) for name in found} for k in shown]
     if "lower" not in found:
         for row, k in zip(rows, shown):
-            row |= _leading(found.normals[k], row["offset"], evidence)
+            row |= leading(found.normals[k], row["offset"], evidence)
     return rows
 
 
-def _leading(normal: Any, offset: float, evidence: Evidence) -> Facts:
+def leading(normal: Any, offset: float, evidence: Evidence) -> Facts:
     """The inputs that turn a hyperplane, by their shares of its normal on standardised inputs, and where it is met.
 
-    `crossing` is where the first of them meets the plane when all others are at their mean, `rise` the sign of the jump
-    as it grows.
+    Parameters
+    ----------
+    normal
+        Of the hyperplane, in units of the inputs.
+    offset
+        Of the hyperplane.
+    evidence
+        What the model showed.
+
+    Returns
+    -------
+    Facts
+        `leading` (name to share), `crossing`, where the first of them meets the plane when all others are at their
+        mean, and `rise`, the sign of the jump as it grows.
     """
     inputs = evidence.model.input_scaling_
     shares = (normal * inputs.scale) ** 2 / np.sum((normal * inputs.scale) ** 2)

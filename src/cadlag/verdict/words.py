@@ -171,6 +171,14 @@ def _planes(evidence: Evidence, least: str) -> Iterator[Finding]:
         yield Finding(NOTE, _plane(row, evidence))
 
 
+def plane_label(row: Facts, evidence: Evidence) -> str:
+    """A hyperplane in a few words, for a picture."""
+    name, share = next(iter(row["leading"].items()))
+    if share >= _LEADS:
+        return f"{name} ≈ {evidence.text(name, row['crossing'])}"
+    return " and ".join(other for other, part in row["leading"].items() if part >= _TURNS)
+
+
 def _plane(row: Facts, evidence: Evidence) -> str:
     """A hyperplane by the inputs that turn it: one that leads by far is said to pass a value."""
     name, share = next(iter(row["leading"].items()))
