@@ -6,24 +6,24 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow bench jumps tgp-reference docs experiment table clean
+.PHONY: demo test check unit slow fuzz bench jumps tgp-reference docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,test]'
 	@touch $@
 
 $(BENCH): $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test,bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,test,bench]'
 	@touch $@
 
 $(DOCS): $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,test,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,test,docs]'
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/python -m cadlag.demo --out demo
+	@$(BIN)/cadlag demo --out demo
 
 test: check unit
 
@@ -39,6 +39,16 @@ unit: $(READY)
 
 slow: $(READY)
 	$(BIN)/pytest -m slow -n 2 --dist worksteal -rA
+
+# Mutated tables and model files through the command: make fuzz CSV=50000 MODELS=20000 PROCESSES=200 SEED=7
+CSV ?= 5000
+MODELS ?= 2000
+PROCESSES ?= 50
+SEED ?= 0
+
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.fuzz --csv $(CSV) --models $(MODELS) \
+		--processes $(PROCESSES) --seed $(SEED)
 
 bench: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks

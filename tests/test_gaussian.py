@@ -109,16 +109,20 @@ def test_conditioning_against_dense_formula(problem):
 
 
 def test_leave_one_out_against_brute_force(problem):
-    found = gaussian.leave_one_out(problem.correlation(), problem.data)
+    left_out = gaussian.leave_one_out(problem.correlation(), problem.data)
+    found, (errors, variances) = left_out.log_density, left_out
     for k in range(problem.n):
         rest = np.delete(np.arange(problem.n), k)
         gain = np.linalg.solve(problem.dense[np.ix_(rest, rest)], problem.dense[rest, k])
         law = stats.norm(gain @ problem.y[rest], math.sqrt(problem.dense[k, k] - gain @ problem.dense[rest, k]))
         assert found[k] == pytest.approx(law.logpdf(problem.y[k]), rel=1e-9)
+        assert errors[k] == pytest.approx(problem.y[k] - law.mean(), rel=1e-8)
+        assert variances[k] == pytest.approx(law.var(), rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    "function", [gaussian.log_marginal, gaussian.log_marginal_gradient, gaussian.condition, gaussian.leave_one_out]
+    "function",
+    [gaussian.log_marginal, gaussian.log_marginal_gradient, gaussian.condition, gaussian.leave_one_out],
 )
 def test_singular_matrix_raises(function):
     """No jitter: two identical rows without noise."""

@@ -114,7 +114,11 @@ def test_conditioning_is_the_plain_one(order, preset, plain_recursion):
     assert atom.noise_variance == pytest.approx(noise.mean(), rel=1e-13)
     inverse = np.linalg.inv(dense)
     law = stats.norm(y - inverse @ y / np.diag(inverse), 1.0 / np.sqrt(np.diag(inverse)))
-    assert_allclose(model.leave_one_out(position), law.logpdf(y), rtol=rtol)
+    left_out = model.leave_one_out(position)
+    assert_allclose(left_out.log_density, law.logpdf(y), rtol=rtol)
+    errors, variances = left_out
+    assert_allclose(errors, y - law.mean(), rtol=1e-6)
+    assert_allclose(variances, law.var(), rtol=rtol)
 
 
 @pytest.mark.parametrize("order", range(4))

@@ -133,13 +133,16 @@ def test_leave_one_out_against_leaving_one_out(known, depth):
     model = network(noise_variance=known, bulk_depth=depth)
     position = model.sample_prior(np.random.default_rng(4))
     S = dense(model, model.read(position))
-    found = model.leave_one_out(position)
+    left_out = model.leave_one_out(position)
+    found, (errors, variances) = left_out.log_density, left_out
     for i in (0, 7, N - 1):
         rest = np.delete(np.arange(N), i)
         gain_row = np.linalg.solve(S[np.ix_(rest, rest)], S[rest, i])
         variance = S[i, i] - gain_row @ S[rest, i]
         expected = -0.5 * (math.log(2.0 * math.pi * variance) + (Y[i] - gain_row @ Y[rest]) ** 2 / variance)
         assert found[i] == pytest.approx(expected, rel=1e-7, abs=1e-8)
+        assert errors[i] == pytest.approx(Y[i] - gain_row @ Y[rest], rel=1e-6, abs=1e-8)
+        assert variances[i] == pytest.approx(variance, rel=1e-7)
 
 
 @pytest.mark.parametrize("known", KNOWN)

@@ -96,12 +96,14 @@ def test_leave_one_out_without_leaving_one_out(noise):
     model = NNGP(X, Y, 2, None, noise)
     at = position_of(model)
     cov = dense_covariance(model, at)
-    found = model.leave_one_out(at)
+    left_out = model.leave_one_out(at)
+    found, (errors, variances) = left_out.log_density, left_out
     for k in range(N):
         rest = np.delete(np.arange(N), k)
         weights = np.linalg.solve(cov[np.ix_(rest, rest)], cov[rest, k])
         law = norm(weights @ Y[rest], math.sqrt(cov[k, k] - weights @ cov[rest, k]))
         assert found[k] == pytest.approx(law.logpdf(Y[k]), rel=1e-5)
+        assert (errors[k], variances[k]) == pytest.approx((Y[k] - law.mean(), law.var()), rel=1e-5, abs=1e-9)
 
 
 def test_maximum_is_one():

@@ -12,6 +12,7 @@ matrix.
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -339,26 +340,31 @@ def condition(correlation: Array, data: Observed) -> Conditioner:
     return Conditioner(factor, beta, data.weight)
 
 
-def leave_one_out(correlation: Array, data: Observed) -> Array:
-    """log p(y_k | y_-k) in closed form: mean y_k - [Λ⁻¹y]_k/[Λ⁻¹]_kk, variance 1/[Λ⁻¹]_kk.
+class LeftOut(NamedTuple):
+    """y_k | y_-k ~ N(y_k - errors_k, variances_k): each row given all others; infinite variance where it has no law."""
 
-    Parameters
-    ----------
-    correlation
-        P, lower triangle; overwritten.
-    data
-        The observations.
+    errors: Array
+    variances: Array
 
-    Returns
-    -------
-    Array
-        Leave-one-out log predictive densities, (n,).
-    """
+    @classmethod
+    def solved(cls, solution: Array, precision: Array, unit: Any = 1.0) -> "LeftOut":
+        """Errors [Λ⁻¹y]_k/[Λ⁻¹]_kk and variances 1/[Λ⁻¹]_kk, times what y was divided by before."""
+        known = precision > 0.0
+        variances = np.divide(1.0, precision, out=np.full_like(precision, np.inf), where=known)
+        return cls(unit * np.where(known, solution, 0.0) * np.where(known, variances, 0.0), unit**2 * variances)
+
+    @property
+    def log_density(self) -> Array:
+        """log p(y_k | y_-k), (n,); -inf where there is none."""
+        return -0.5 * (LOG_2PI + np.log(self.variances) + self.errors**2 / self.variances)
+
+
+def leave_one_out(correlation: Array, data: Observed) -> LeftOut:
+    """Each row given all the others, in units of y; `correlation`, symmetric (n, n), is overwritten."""
     factor = factorise(correlation)
     beta, _ = lapack.dpotrs(factor, data.scaled, lower=0)
     inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    precision = np.diagonal(inverse)
-    return 0.5 * (np.log(precision) - data.log_total - LOG_2PI - beta**2 / precision)
+    return LeftOut.solved(beta, np.diagonal(inverse), np.exp(0.5 * data.log_total))
 
 
 def sample_normal(rng: np.random.Generator, mean: Array, covariance: Array, n_samples: int) -> Array:

@@ -42,5 +42,5 @@ def load(path: str | PathLike[str]) -> Any:
         raise ValueError(f"{path} holds a model of the unknown method {method!r}: a newer cadlag may read it")
     try:
         return METHODS[method]._from_tree(tree)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{path} is not a complete model file: {error}") from error

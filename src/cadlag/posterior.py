@@ -6,6 +6,8 @@ split version and effective sizes are those of Vehtari et al. (2021), from arviz
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -230,7 +232,9 @@ class Posterior:
         Any
             InferenceData (ArviZ 0.x) or DataTree (ArviZ 1.x).
         """
-        groups: dict[str, dict[str, Array]] = {"posterior": self.draws, "sample_stats": self.stats}
+        groups: dict[str, dict[str, Any]] = {"posterior": self.draws, "sample_stats": dict(self.stats)}
+        if "diverging" in self.stats:  # ArviZ picks the draws that diverged by it
+            groups["sample_stats"]["diverging"] = self.stats["diverging"] > 0.0
         if self.pointwise is not None:
             groups["log_likelihood"] = {"y": self.pointwise(self.positions)}
         named = {name: labels for name, labels in self.labels.items() if name in self.draws}
@@ -257,15 +261,21 @@ def _diagnose(values: Array) -> tuple[float, float, float]:
         )
 
 
-def _to_arviz(groups: dict[str, dict[str, Array]], dims: dict[str, list[str]], coords: dict[str, list[str]]) -> Any:
-    try:
-        import arviz_base  # noqa: PLC0415  optional
-
+def _to_arviz(groups: dict[str, dict[str, Any]], dims: dict[str, list[str]], coords: dict[str, list[str]]) -> Any:
+    """In the form that the installed ArviZ draws: versions below 1 take no trees, and version 1 nothing else."""
+    if not _has_older_arviz():
+        try:
+            import arviz_base  # noqa: PLC0415  optional
+        except ImportError:
+            raise ImportError("to_arviz() needs ArviZ: pip install 'cadlag[arviz]'") from None
         return arviz_base.from_dict(groups, dims=dims, coords=coords)
-    except ImportError:
-        pass
-    try:
-        import arviz  # noqa: PLC0415  optional
-    except ImportError:
-        raise ImportError("to_arviz() needs ArviZ: pip install 'cadlag[arviz]'") from None
+    import arviz  # noqa: PLC0415  optional
+
     return arviz.from_dict(**groups, dims=dims, coords=coords)
+
+
+def _has_older_arviz() -> bool:
+    try:
+        return metadata.version("arviz").startswith("0.") and find_spec("arviz_plots") is None
+    except metadata.PackageNotFoundError:
+        return False

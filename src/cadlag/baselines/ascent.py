@@ -52,13 +52,38 @@ def initial_parameters(
         By name.
     """
     chosen = np.sort(rng.permutation(len(X))[:n_inducing])
-    size = len(chosen)
-    sizes: dict[str, tuple[int, ...]] = {"log_input_scales": (X.shape[1],), "input_shifts": (X.shape[1],)}
-    layers = {name: np.zeros(n_layers) for name in ("log_delta", "log_gamma", "log_weight")}
+    shapes = parameter_shapes(len(chosen), X.shape[1], n_layers, optional)
     return {
-        "inducing": X[chosen].copy(), "targets": y[chosen].copy(), **layers,
-        "V": rng.standard_normal((n_layers, size, size)), "factor": np.eye(size),
-        "log_factor": np.array(_FIRST_LOG_FACTOR), **{name: np.zeros(sizes.get(name, ())) for name in optional},
+        **{name: np.zeros(shape) for name, shape in shapes.items()},
+        "inducing": X[chosen].copy(), "targets": y[chosen].copy(), "V": rng.standard_normal(shapes["V"]),
+        "factor": np.eye(len(chosen)), "log_factor": np.array(_FIRST_LOG_FACTOR),
+    }  # fmt: skip
+
+
+def parameter_shapes(size: int, p: int, n_layers: int, optional: Sequence[str] = ()) -> dict[str, tuple[int, ...]]:
+    """What there is to learn.
+
+    Parameters
+    ----------
+    size
+        Number of inducing inputs.
+    p
+        Number of inputs.
+    n_layers
+        Number of inverse Wishart layers.
+    optional
+        As in :func:`initial_parameters`.
+
+    Returns
+    -------
+    dict[str, tuple[int, ...]]
+        Name to shape.
+    """
+    several = {"log_input_scales": (p,), "input_shifts": (p,)}
+    return {
+        "inducing": (size, p), "targets": (size,), "log_delta": (n_layers,), "log_gamma": (n_layers,),
+        "log_weight": (n_layers,), "V": (n_layers, size, size), "factor": (size, size), "log_factor": (),
+        **{name: several.get(name, ()) for name in optional},
     }  # fmt: skip
 
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from cadlag.baselines.ascent import Ascent, initial_parameters, judge
+from cadlag.baselines.ascent import Ascent, initial_parameters, judge, parameter_shapes
 from cadlag.baselines.wishart_atoms import Atoms
 from cadlag.estimators.base import POINTS, AtomRegressor, as_seed
+from cadlag.estimators.files import checked
 from cadlag.estimators.scaling import refuse_overflow, require_memory
 from cadlag.gaussian import NotPositiveDefiniteError
 from cadlag.posterior import Posterior
@@ -206,6 +207,7 @@ class DIWPRegressor(AtomRegressor):
             X, y = self._take_training_data(X, y)
             rows = min(self.batch_size or len(y), len(y))
             self._require_fit_memory(len(y), rows)
+            self._data: tuple[Array, Array] | None = (X, y)
             rng = np.random.default_rng(as_seed(self.random_state))
             self._counted = rows if self.pt_mode == "bayesfunc" else 1
             with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
@@ -303,13 +305,38 @@ class DIWPRegressor(AtomRegressor):
                 "a joint law of these rows is beyond rounding: leave out rows far from the training data"
             ) from None
 
+    # Data and files --------------------------------------------------------------------------------------------------
+
+    def _standardised_data(self) -> tuple[Array, Array]:
+        if self._data is None:
+            raise ValueError("the file of this model holds no training data: fit again")
+        return self._data
+
+    def _relabel(self) -> None:
+        self._set_posterior(self.posterior_.positions[0])
+
     def _own_tree(self) -> dict[str, Any]:
         return {
             "parameters": self.parameters_, "trace": self.trace_, "diagnostics": self.diagnostics_,
             "positions": self.posterior_.positions, "counted": self._counted, "joint_seed": self._joint_seed,
+            "data": None if self._data is None else dict(zip("Xy", self._data)),
         }  # fmt: skip
 
     def _restore(self, tree: dict[str, Any]) -> None:
-        self.parameters_, self.trace_, self.diagnostics_ = tree["parameters"], tree["trace"], tree["diagnostics"]
+        size, p, n_layers = len(tree["parameters"]["inducing"]), self.n_features_in_, self.n_maps - 1
+        shapes = parameter_shapes(size, p, n_layers, self._optional())
+        self.parameters_ = {name: checked(tree["parameters"][name], shape) for name, shape in shapes.items()}
+        self.trace_ = checked(tree["trace"], (None,), finite=False)
+        self.diagnostics_ = {
+            name: type(value)(tree["diagnostics"][name]) for name, value in judge(self.trace_, 1).items()
+        }
         self._counted, self._joint_seed = tree["counted"], tree["joint_seed"]
-        self._set_posterior(tree["positions"][0])
+        if not all(type(number) is int and number >= 0 for number in (self._counted, self._joint_seed)):
+            raise ValueError("a number is missing")
+        data = tree.get("data")
+        if data is not None:
+            y = checked(data["y"], (None,))
+            data = checked(data["X"], (len(y), p)), y
+        self._data = data
+        one = size * (size + 1) // 2 + 1 + size  # numbers of a layer in a position
+        self._set_posterior(checked(tree["positions"], (1, None, n_layers * one))[0])

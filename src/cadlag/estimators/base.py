@@ -7,14 +7,13 @@ for all of them.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cadlag.estimators.files import FiledRegressor
 from cadlag.estimators.scaling import (
     LEAST_SPREAD,
     Scaling,
@@ -27,7 +26,6 @@ from cadlag.estimators.scaling import (
 )
 from cadlag.gaussian import sample_normal
 from cadlag.predictive import Predictive
-from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
 
@@ -36,10 +34,9 @@ POINTS = ("median", "mean")
 _CHUNK_BYTES = 2**28
 
 
-class AtomRegressor(RegressorMixin, BaseEstimator):
+class AtomRegressor(FiledRegressor):
     """Base of all regressors: predictions from a finite mixture of normal laws."""
 
-    _method: ClassVar[str]
     max_memory: float | None
     point: str
     standardize: bool
@@ -55,17 +52,6 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
 
     def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
         """Mean, covariance and noise variance for each of the given atoms, in standard units."""
-        raise NotImplementedError
-
-    def _check_settings(self) -> None:
-        raise NotImplementedError
-
-    def _own_tree(self) -> dict[str, Any]:
-        """What a file holds besides settings and scaling."""
-        raise NotImplementedError
-
-    def _restore(self, tree: dict[str, Any]) -> None:
-        """Become fitted again from what a file holds."""
         raise NotImplementedError
 
     @contextmanager
@@ -93,6 +79,7 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
         refuse_huge("X", X, columns)
         refuse_huge("y", y)
         warn_of_constants(X, columns)
+        self.__dict__.pop("recipe_", None)  # that of other data
         self._learn_scaling(X, y)
         spread = float(self.response_scaling_.scale)
         if spread < LEAST_SPREAD:
@@ -278,58 +265,6 @@ class AtomRegressor(RegressorMixin, BaseEstimator):
 
     def _require_square(self, m: int) -> None:
         require_memory(48.0 * m * m, f"A joint law of {m} rows", "ask for fewer rows at a time", self.max_memory)
-
-    # Files -----------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
-
-        Parameters
-        ----------
-        path
-            Where; the file is complete or absent.
-        """
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        tree = {
-            "method": self._method,
-            "settings": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-            "feature_names": None if names is None else [str(name) for name in names],
-            "n_features": int(self.n_features_in_),
-            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
-            "response_scaling": {
-                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
-            },
-            **self._own_tree(),
-        }  # fmt: skip
-        write_tree(path, tree, "model")
-
-    @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> Self:
-        model = cls(**tree["settings"])
-        model._check_settings()
-        model.n_features_in_ = tree["n_features"]
-        if tree["feature_names"] is not None:
-            model.feature_names_in_ = np.array(tree["feature_names"], dtype=object)
-        model.input_scaling_ = Scaling(tree["input_scaling"]["centre"], tree["input_scaling"]["scale"])
-        response = tree["response_scaling"]
-        model.response_scaling_ = Scaling(np.array(response["centre"]), np.array(response["scale"]))
-        model._restore(tree)
-        return model
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Fitted once the scaling of the response is known and draws are there."""
-        return hasattr(self, "posterior_")
-
-
-def plain(value: Any) -> Any:
-    """A setting as a file can hold it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, str | int | float | bool | type(None)):
-        return value
-    array = np.asarray(value)
-    return array if array.dtype.kind in "biuf" else None
 
 
 def _check_kind(kind: str) -> None:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from cadlag.estimators.base import POINTS, as_generator
+from cadlag.estimators.left_out import LeaveOneOut
 from cadlag.estimators.scaling import refuse_overflow
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.models.noise import NOISE_PRIORS
@@ -138,6 +139,28 @@ class ConditionedRegressor(StoredRegressor):
     def _pointwise(self) -> Callable[[Array], Array]:
         return partial(_leave_one_out, self.model_, math.log(float(self.response_scaling_.scale)))
 
+    def leave_one_out(self, n_atoms: int = 500) -> LeaveOneOut:
+        """Predictions of each training row from all the others, in closed form for each draw.
+
+        Draws are reweighted to the posterior without the row by Pareto-smoothed importance sampling.
+
+        Parameters
+        ----------
+        n_atoms
+            Draws used.
+
+        Returns
+        -------
+        LeaveOneOut
+            The predictive law of each row, and how far to trust it.
+        """
+        check_is_fitted(self)
+        with threadpool_limits(1, user_api="blas"):
+            parts = [self.model_.leave_one_out(position) for position in self.posterior_.atoms(n_atoms)]
+        errors, variances = (np.stack(part) for part in zip(*parts))
+        spread = float(self.response_scaling_.scale)
+        return LeaveOneOut.reweighted(self._in_units(self.model_.y), spread * errors, spread**2 * variances)
+
     def feature_relevance(self, n_atoms: int = 100, n_rows: int = 500, random_state: Any = 0) -> Table:
         """Share of the function's variance that is lost when an input is permuted, and the input's scale.
 
@@ -192,7 +215,7 @@ def _leave_one_out(model: Any, log_scale: float, positions: Array) -> Array:
     """log p(y_k | y_-k, draw) in the units of y, (chains, draws, n)."""
     flat = positions.reshape(positions.shape[0] * positions.shape[1], positions.shape[2])
     with threadpool_limits(1, user_api="blas"):
-        values = np.stack([model.leave_one_out(position) for position in flat])
+        values = np.stack([model.leave_one_out(position).log_density for position in flat])
     return values.reshape(*positions.shape[:2], -1) - log_scale
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from cadlag.estimators.base import as_seed, plain
+from cadlag.estimators.base import as_seed
+from cadlag.estimators.files import plain
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.posterior import Posterior
 from cadlag.samplers.chains import Plan, Store, new_chains, run

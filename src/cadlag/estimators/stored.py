@@ -5,12 +5,13 @@ same way for all of them.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.estimators.base import AtomRegressor
+from cadlag.estimators.files import checked
 from cadlag.posterior import Posterior
 
 Array = NDArray[np.float64]
@@ -19,13 +20,9 @@ Array = NDArray[np.float64]
 class StoredRegressor(AtomRegressor):
     """A regressor whose posterior is a set of positions."""
 
-    _method: ClassVar[str]
     n_atoms: int
 
     # What a method supplies ------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        raise NotImplementedError
 
     def _require_fit_memory(self, n: int) -> None:
         """Refuse, before allocating, what would not fit."""
@@ -77,6 +74,12 @@ class StoredRegressor(AtomRegressor):
     def _atoms(self) -> Array:
         return self.posterior_.atoms(self.n_atoms)
 
+    def _standardised_data(self) -> tuple[Array, Array]:
+        return self._training_inputs(), self.model_.y
+
+    def _relabel(self) -> None:
+        self._set_posterior(self.posterior_.positions, self.posterior_.stats)
+
     def _own_tree(self) -> dict[str, Any]:
         return {
             "data": {"X": self._training_inputs(), "y": self.model_.y}, "positions": self.posterior_.positions,
@@ -84,6 +87,10 @@ class StoredRegressor(AtomRegressor):
         }  # fmt: skip
 
     def _restore(self, tree: dict[str, Any]) -> None:
-        self.model_ = self._make_model(tree["data"]["X"], tree["data"]["y"])
+        y = checked(tree["data"]["y"], (None,))
+        self.model_ = self._make_model(checked(tree["data"]["X"], (len(y), self.n_features_in_)), y)
+        # A draw may be NaN or infinite; what comes of it is refused when it is used.
+        positions = checked(tree["positions"], (None, None, self.model_.dimension), finite=False)
+        stats = {name: checked(values, positions.shape[:2], finite=False) for name, values in tree["stats"].items()}
         self.chains_ = tree["chains"]
-        self._set_posterior(tree["positions"], tree["stats"])
+        self._set_posterior(positions, stats)

@@ -69,8 +69,8 @@ class GivenScales:
         given = gaussian.condition(correlation, replace(data, scaled=y * omega))
         return Atom(self, scales, points, given), omega
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, scales) of each row.
+    def leave_one_out(self, position: Array) -> gaussian.LeftOut:
+        """Each row given the scales and all the others.
 
         Parameters
         ----------
@@ -79,8 +79,8 @@ class GivenScales:
 
         Returns
         -------
-        Array
-            (n,).
+        LeftOut
+            Errors, variances and log densities.
         """
         _, data, correlation = self._observe(self.scales(position))
         return gaussian.leave_one_out(correlation, data)

@@ -358,10 +358,10 @@ class LinearMeanProcess(PowerLadder):
         at = self.values(position)
         return Atom(self, at, self.fit(at))
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, d, g, σ²), β integrated out, of each row: N(y_k - [Py]_k/P_kk, σ²/P_kk).
+    def leave_one_out(self, position: Array) -> gaussian.LeftOut:
+        """Each row given d, g, σ² and all the others, β integrated out: Λ⁻¹ = P/σ², P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹.
 
-        P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹. A row without which a coefficient is unknown has no density: -inf.
+        A row without which a coefficient is unknown has no law: its variance is infinite.
 
         Parameters
         ----------
@@ -370,13 +370,11 @@ class LinearMeanProcess(PowerLadder):
 
         Returns
         -------
-        Array
-            (n,).
+        LeftOut
+            Errors, variances and log densities.
         """
         at = self.values(position)
         fit = self.fit(at)
         precision = np.diagonal(fit.projected_inverse())
-        known = precision > _KNOWN / (1.0 + at.nugget)
-        safe = np.where(known, precision, 1.0)
-        values = 0.5 * (np.log(safe) - gaussian.LOG_2PI - math.log(at.variance) - fit.errors**2 / (safe * at.variance))
-        return np.where(known, values, -math.inf)
+        precision = np.where(precision > _KNOWN / (1.0 + at.nugget), precision, 0.0)
+        return gaussian.LeftOut.solved(fit.errors / at.variance, precision / at.variance)

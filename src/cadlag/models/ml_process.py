@@ -18,7 +18,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.spatial.distance import pdist
 
 from cadlag import gaussian
-from cadlag.gaussian import LOG_2PI
+from cadlag.gaussian import LOG_2PI, LeftOut
 from cadlag.kernels.stationary import Stationary
 from cadlag.models.least_squares import Fit, regress
 from cadlag.models.linear_mean_atom import Atom, Known
@@ -58,6 +58,11 @@ class MLProcess:
     include_beta_var = False
     stationary = _GAUSSIAN
     noise_variance = None
+
+    @property
+    def dimension(self) -> int:
+        """Length of a position."""
+        return self.X.shape[1] + 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave cached values behind when pickled."""
@@ -176,8 +181,8 @@ class MLProcess:
             "noise_variance": np.exp(positions[..., -1]) * variance.reshape(shape),
         }
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k) at the values found, μ̂ and σ̂² among them."""
+    def leave_one_out(self, position: Array) -> LeftOut:
+        """Each row given all the others at the values found, μ̂ and σ̂² among them."""
         found = self.regression(position)
-        precision, errors = np.diagonal(found.inverse()) / self._variance(found), found.errors / self._variance(found)
-        return 0.5 * (np.log(precision) - LOG_2PI - errors**2 / precision)
+        variance = self._variance(found)
+        return LeftOut.solved(found.errors / variance, np.diagonal(found.inverse()) / variance)

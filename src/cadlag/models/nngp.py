@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from cadlag import kernels
-from cadlag.gaussian import LOG_2PI
+from cadlag.gaussian import LOG_2PI, LeftOut
 from cadlag.models.ladder import PowerLadder
 from cadlag.models.noise import log_half_cauchy, sample_log_half_cauchy
 
@@ -179,13 +179,11 @@ class NNGP(PowerLadder):
         """The process given the data at one position."""
         return NNGPAtom(self, *(math.exp(log_part) for log_part in self.read(position)))
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, position): mean y_k - [Λ⁻¹y]_k/[Λ⁻¹]_kk, variance 1/[Λ⁻¹]_kk."""
+    def leave_one_out(self, position: Array) -> LeftOut:
+        """Each row given the position and all the others."""
         (log_c, log_v), (values, vectors, z) = self.read(position), self.spectrum
         total = math.exp(log_c) * values + math.exp(log_v)
-        precision = (vectors**2 / total).sum(axis=1)
-        residual = vectors @ (z / total)
-        return 0.5 * (np.log(precision) - LOG_2PI - residual**2 / precision) + np.log(self.weight)
+        return LeftOut.solved(vectors @ (z / total), (vectors**2 / total).sum(axis=1), 1.0 / self.weight)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from cadlag.gaussian import NotPositiveDefiniteError
+from cadlag.gaussian import LeftOut, NotPositiveDefiniteError
 from cadlag.models.kernel_process import KernelProcess
 from cadlag.models.network.atom import Bulk, NetworkAtom, Units
 from cadlag.models.network.columns import RELU, SIGN, fill_columns, from_log
@@ -293,15 +293,14 @@ class StableNetwork:
         known = self.noise_variance
         return float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, units) of each row."""
+    def leave_one_out(self, position: Array) -> LeftOut:
+        """Each row given the units and all the others."""
         units = self.read(position)
         ground, (_, factor, half), sums = self._marginal(units, 0.0)
         H = solve_triangular(factor, (sums.images * np.sqrt(self.variances(units))).T, lower=True) / ground.noise
         own = np.diagonal(ground.inverse) if len(ground.inverse) else 1.0
         precision = own / ground.noise - (H * H).sum(axis=0)
-        gap = (ground.pulled / ground.noise - H.T @ half) / precision
-        return 0.5 * (np.log(precision / (2.0 * math.pi)) - precision * gap * gap) + np.log(ground.omega)
+        return LeftOut.solved(ground.pulled / ground.noise - H.T @ half, precision, 1.0 / ground.omega)
 
     def named(self, positions: Array) -> dict[str, Array]:
         """Draws by name, on their natural scale; units have no names, for they are interchangeable."""

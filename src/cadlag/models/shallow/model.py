@@ -208,8 +208,8 @@ class ShallowStable:
         noise = float(np.mean(self.row_noise(log_v)))
         return ShallowAtom.make(self, position, log_s, gaussian.condition(correlation, data), noise)
 
-    def leave_one_out(self, position: Array) -> Array:
-        """log p(y_k | y_-k, scales) of each row."""
+    def leave_one_out(self, position: Array) -> gaussian.LeftOut:
+        """Each row given the scales and all the others."""
         data, correlation = self.observe(position)
         return gaussian.leave_one_out(correlation, data)
 

@@ -1,0 +1,275 @@
+"""cadlag fit | predict | compare | report | reproduce | demo: the command line, and nothing but its syntax.
+
+What a command does is in `cadlag.commands`, which is imported when one runs: help and completion must be instant, and
+the numerical libraries take seconds. Exit code 0 is success, 2 a user's mistake (one sentence, never a traceback), 130
+an interruption that left nothing to keep.
+"""
+
+import functools
+import io
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.text import Text
+except ImportError as missing:
+    print(f"the command needs {missing.name}: pip install 'cadlag[cli]'", file=sys.stderr)
+    raise SystemExit(2) from None
+
+from cadlag import __version__
+
+app = typer.Typer(
+    name="cadlag", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="First steps: [bold]cadlag demo[/bold], then [bold]cadlag fit DATA.csv --target COLUMN[/bold].",
+)  # fmt: skip
+
+
+def _work(name: str) -> Any:
+    return import_module(f"cadlag.commands.{name}")
+
+
+def _kindly(command: Callable[..., None]) -> Callable[..., None]:
+    """One sentence for a user's mistake; CADLAG_TRACEBACK=1 shows where it was found."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; Python would complain once more when it closes the pipe.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (ValueError, OSError, MemoryError) as error:
+            if os.environ.get("CADLAG_TRACEBACK"):
+                raise
+            _complain(str(error) or type(error).__name__)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            remedy = "; with --resume DIR a run goes on where it was" if "resume" in options else ""
+            _complain(f"interrupted before there was a result{remedy}")
+            raise typer.Exit(130) from None
+
+    return guarded
+
+
+def _complain(sentence: str) -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console.print(Text.assemble(("error: ", "bold red"), sentence))
+
+
+# Options -------------------------------------------------------------------------------------------------------------
+
+
+# The registry itself would load every method, seconds before a shell could complete a word.
+METHOD_NAMES = ("network", "kernel", "nngp", "ml_gp", "bayes_gp", "shallow_stable", "diwp")
+
+
+def _complete_method(incomplete: str) -> list[str]:
+    return [name for name in ("auto", *METHOD_NAMES) if name.startswith(incomplete)]
+
+
+def _complete_column(incomplete: str) -> list[str]:
+    """Columns of the first table among the words so far, which an option without its value hides from the parser."""
+    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    try:
+        table = next(word for word in shlex.split(words) if Path(word).is_file())
+        columns = import_module("cadlag.frames").read_frame(table).columns
+    except (ValueError, OSError, StopIteration):
+        return []
+    return [name for name in columns if name.startswith(incomplete)]
+
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: CSV with names in its first line, or Parquet.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that 'fit' wrote.")]
+Target = Annotated[
+    str, typer.Option("--target", "-t", help="The column to predict.", autocompletion=_complete_column)
+]  # fmt: skip
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", help="A column to leave out; may be repeated.", autocompletion=_complete_column),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category", help="A column to take for categories though it holds numbers; may be repeated.",
+        autocompletion=_complete_column,
+    ),
+]  # fmt: skip
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed; the same one gives the same result.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Processes; one a chain by default, as far as there are processors.")
+]  # fmt: skip
+Draws = Annotated[int, typer.Option(min=1, help="Draws kept of each chain.")]
+Warmup = Annotated[int, typer.Option(min=0, help="Iterations before them.")]
+Chains = Annotated[int, typer.Option(min=1, help="Chains.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A further setting of the method, such as alpha=1.5 or "
+                 "sampler=tempered; may be repeated."),
+]  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON on standard output, for scripts.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"cadlag {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def cadlag(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show version.")] = False,
+) -> None:
+    """Bayesian regression on functions that jump: fit a table, predict with error bars, see where it breaks."""
+
+
+# Commands ------------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+@_kindly
+def fit(
+    data: Data,
+    target: Target,
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", help="auto (the better of network and kernel on rows left out), "
+                     f"{', '.join(METHOD_NAMES)}.", autocompletion=_complete_method),
+    ] = "auto",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Model file.", show_default="DATA.cadlag")] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    draws: Draws = 1000,
+    warmup: Warmup = 1000,
+    chains: Chains = 4,
+    resume: Annotated[
+        Path | None, typer.Option(help="A directory that makes the run durable: run again, and it goes on.")
+    ] = None,
+    ignore: Ignore = None,
+    category: Category = None,
+    drop_missing: DropMissing = False,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Fit a model to a table, and say in words what was found.
+
+    Numbers, dates and categories are recognised. Ctrl-C keeps what has been drawn so far.
+    """
+    common = _work("common")
+    run = common.Run(seed, jobs, draws, warmup, chains, resume, common.parse_settings(settings or []))
+    _work("fitting").fit(
+        data, target, method, out, run, common.Talk(as_json), ignore or [], category or [], drop_missing
+    )  # fmt: skip
+
+
+@app.command()
+@_kindly
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file.", show_default="standard output")] = None,
+    coverage: Annotated[float, typer.Option(help="Probability of the intervals.")] = 0.9,
+    drop_missing: Annotated[
+        bool,
+        typer.Option("--drop-missing", help="Empty cells for rows with a missing value or a category never seen, "
+                     "instead of a refusal."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Predict every row of a table: point, standard deviation, lower and upper end of an interval.
+
+    The table is read by the recipe that the model was fitted with; columns are found by name.
+    """
+    _work("predicting").predict(model, data, out, coverage, drop_missing, _work("common").Talk(as_json))
+
+
+@app.command()
+@_kindly
+def compare(
+    data: Data,
+    target: Target,
+    methods: Annotated[str, typer.Option(help="Names with commas between, or all.")] = "all",
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Repetitions, each with folds of its own.")] = 1,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file: a row a method and fold.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of the scores, .png, .pdf or .svg.")] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    draws: Draws = 500,
+    warmup: Warmup = 500,
+    chains: Chains = 2,
+    ignore: Ignore = None,
+    category: Category = None,
+    drop_missing: DropMissing = False,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score every method, and three of scikit-learn's, on the same folds of a table.
+
+    RMSE, MAE, CRPS and log score; coverage and width of 90 % intervals; seconds a fold.
+    """
+    common = _work("common")
+    run = common.Run(seed, jobs, draws, warmup, chains, None, common.parse_settings(settings or []))
+    _work("comparing").compare(
+        data, target, methods, folds, repeats, out, plot, run, common.Talk(as_json), ignore or [], category or [],
+        drop_missing,
+    )  # fmt: skip
+
+
+@app.command()
+@_kindly
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file.")] = Path("report.html"),
+    data: Annotated[
+        Path | None, typer.Option(help="A table of rows that the model has not seen, to check it on.")
+    ] = None,
+    drop_missing: DropMissing = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write what a model found as one self-contained page: verdict, pictures, calibration, settings."""
+    _work("reporting").report(model, out, data, drop_missing, _work("common").Talk(as_json))
+
+
+@app.command()
+@_kindly
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which paper: loria2025.")],
+    only: Annotated[str | None, typer.Option(help="Tables and figures, commas between, such as table-1.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer replicates and draws.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("reproduced"),
+) -> None:
+    """Run the tables and figures of a paper again."""
+    wanted = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
+    _work("reproducing").reproduce(paper, out, wanted, quick, jobs)
+
+
+@app.command()
+@_kindly
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("demo"),
+    seed: Seed = 0,
+) -> None:
+    """Find the year in which the Nile fell: fit, report, picture, predictions and model."""
+    raise typer.Exit(_work("common").need("cadlag.demo", "cli").main(["--out", str(out), "--seed", str(seed)]))
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows a question mark
+            stream.reconfigure(errors="replace")
+    app(prog_name="cadlag")
+
+
+if __name__ == "__main__":
+    main()

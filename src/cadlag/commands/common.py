@@ -1,0 +1,226 @@
+"""What the commands share: how they speak, how they read a training table, where they may write.
+
+A user's mistake is a ValueError or an OSError whose message is all that is shown.
+"""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from cadlag.frames import read_frame, suggest
+from cadlag.methods import METHODS
+from cadlag.recipes import Numbers, Recipe
+from cadlag.verdict import CAUTION, GOOD, NOTE
+
+_MARKS = {GOOD: ("+", "bold green"), CAUTION: ("!", "bold yellow"), NOTE: ("-", "bold")}
+
+
+class Talk:
+    """Results on standard output, all else on standard error; with JSON, standard output is one JSON text.
+
+    Parameters
+    ----------
+    as_json
+        Whether results are for a script.
+    """
+
+    def __init__(self, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.err = Console(stderr=True, soft_wrap=True, highlight=False)
+        wide = None if sys.stdout.isatty() else 120  # a pipe has no width, and a table shall not be cut
+        self.out = self.err if as_json else Console(soft_wrap=True, highlight=False, width=wide)
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Something that the command did by itself."""
+        self.notes.append(text)
+        self.err.print(Text.assemble(("note: ", "yellow"), text))
+
+    def say(self, text: str, style: str = "") -> None:
+        """A line of the result."""
+        self.out.print(Text(text, style=style))
+
+    def find(self, tone: str, text: str) -> None:
+        """A finding, its tone as a mark and a colour."""
+        mark, style = _MARKS[tone]
+        self.out.print(Text.assemble((f"{mark} ", style), text))
+
+    def end(self, result: dict[str, Any]) -> None:
+        """The result for a script."""
+        if self.as_json:
+            print(json.dumps(_plain({**result, "notes": self.notes}), indent=1))
+
+    @contextmanager
+    def bar(self, label: str) -> Iterator[Any]:
+        """A progress bar on a terminal; gives the callable that estimators report to."""
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal) as progress:
+            task = progress.add_task(label, total=None)
+
+            def report(reached: Sequence[int], total: int, divergences: int, seconds: float) -> None:
+                progress.update(task, completed=sum(reached), total=total * len(reached))
+
+            yield report
+
+
+def _plain(value: Any) -> Any:
+    """Standard JSON has no number that is not finite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_place(path: Path, *sources: Path) -> None:
+    """Refuse, before any work, a result that could not be written, or would take the place of what it is made from.
+
+    Parameters
+    ----------
+    path
+        Where a result shall go.
+    *sources
+        What it is made from.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no directory {folder} for {path.name}: make it, or give another path")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: it is a directory, or its directory is closed to you")
+    if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
+        raise ValueError(f"{path} is the file that is read: give another path")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How chains are run.
+
+    Attributes
+    ----------
+    seed
+        Seed.
+    jobs
+        Workers; None for one a chain, as far as there are processors.
+    draws, warmup, chains
+        As in the estimators.
+    resume
+        A directory that makes the run durable.
+    more
+        Further settings of the estimators, by name.
+    """
+
+    seed: int = 0
+    jobs: int | None = None
+    draws: int = 1000
+    warmup: int = 1000
+    chains: int = 4
+    resume: Path | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def check(self, methods: Sequence[str]) -> None:
+        """Refuse a further setting that none of the methods has."""
+        known = sorted({name for method in methods if method in METHODS for name in METHODS[method]().get_params()})
+        for name in self.more:
+            if name not in known:
+                raise ValueError(f"there is no setting {name!r} of {' or '.join(methods)}: {suggest(name, known)}")
+
+    def settings(self) -> dict[str, Any]:
+        """Keyword arguments of an estimator."""
+        jobs = min(self.chains, os.cpu_count() or 1) if self.jobs is None else self.jobs
+        return {"random_state": self.seed, "n_jobs": jobs, "n_draws": self.draws, "n_warmup": self.warmup,
+                "n_chains": self.chains, **self.more}  # fmt: skip
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """NAME=VALUE as a setting: numbers, true, false, null and lists as in JSON, all else as text.
+
+    Parameters
+    ----------
+    pairs
+        As typed.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"--set takes NAME=VALUE, such as --set alpha=1.5, got {pair!r}")
+        try:
+            found[name] = json.loads(text.lower() if text in ("True", "False", "None") else text)
+        except ValueError:
+            found[name] = text
+    return found
+
+
+def read_table(
+    path: Path, target: str, ignore: Sequence[str], category: Sequence[str], drop: bool, talk: Talk
+) -> tuple[Recipe, Numbers]:
+    """A training table as numbers.
+
+    Parameters
+    ----------
+    path
+        The file.
+    target
+        What is predicted.
+    ignore
+        Columns to leave out.
+    category
+        Columns of categories.
+    drop
+        Whether rows with missing values are left out.
+    talk
+        Where notes go.
+
+    Returns
+    -------
+    tuple[Recipe, Numbers]
+        The recipe and the numbers.
+    """
+    frame = read_frame(path)
+    recipe, notes = Recipe.learn(frame, target, ignore, category)
+    numbers = recipe.encode(frame, with_target=True, drop_missing=drop)
+    for text in (*frame.notes, *notes, *numbers.notes):
+        talk.note(text)
+    return recipe, numbers
+
+
+def need(module: str, extra: str) -> Any:
+    """Import a module that has optional dependencies.
+
+    Parameters
+    ----------
+    module
+        Its name.
+    extra
+        The extra of the package that brings them.
+
+    Returns
+    -------
+    Any
+        The module.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        # A module of ours says by itself what to install.
+        said = str(error) if error.name is None else f"this needs {error.name}: pip install 'cadlag[{extra}]'"
+        raise ValueError(said) from None

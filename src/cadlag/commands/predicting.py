@@ -1,0 +1,119 @@
+"""predict: table, model -> point, std, lower, upper a row."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cadlag import metrics
+from cadlag.commands.common import Talk, check_place
+from cadlag.estimators.names import plain_arrays
+from cadlag.frames import Frame, read_frame, to_csv, write_csv
+from cadlag.methods import load
+from cadlag.recipes import Recipe
+
+_ROWS_AT_ONCE = 4096
+
+
+def predict(model_path: Path, data: Path, out: Path | None, coverage: float, drop_missing: bool, talk: Talk) -> None:
+    """Predict every row of a table.
+
+    Parameters
+    ----------
+    model_path
+        The model file.
+    data
+        The table.
+    out
+        The file for the predictions; standard output by default.
+    coverage
+        Probability of the intervals.
+    drop_missing
+        Whether rows with a missing value or an unknown category get empty cells, instead of being refused.
+    talk
+        Where words go.
+    """
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"--coverage must lie strictly between 0 and 1, got {coverage}")
+    if out is not None:
+        check_place(out, model_path, data)
+    model, frame = load(model_path), read_frame(data)
+    recipe = recipe_of(model, frame)
+    numbers = recipe.encode(frame, drop_missing=drop_missing)
+    for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
+        talk.note(text)
+    values = np.full((frame.n_rows, 4), np.nan)
+    try:
+        values[numbers.rows] = _predictions(model, numbers.X, coverage)
+    except ArithmeticError as error:
+        raise ValueError(f"the draws in {model_path} cannot be evaluated ({error}): fit again") from error
+    _tell_score(recipe, frame, values, coverage, talk)
+    header = ("point", "std", "lower", "upper")
+    rows = [[float(cell) for cell in row] for row in values]
+    if out is not None:
+        write_csv(out, header, rows)
+        talk.say(f"Written: {out}, {len(rows)} rows: point prediction, standard deviation, and the ends of the "
+                 f"{100 * coverage:g} % interval.", "green")  # fmt: skip
+    elif not talk.as_json:
+        sys.stdout.write(to_csv(header, rows))
+    talk.end(
+        {"coverage": coverage, "out": str(out or ""), **{name: list(values[:, j]) for j, name in enumerate(header)}}
+    )
+
+
+def recipe_of(model: Any, frame: Frame) -> Recipe:
+    """How a table is read for a model: by its recipe, by the names of its inputs, or by the order of columns.
+
+    Parameters
+    ----------
+    model
+        A fitted regressor.
+    frame
+        The table.
+
+    Returns
+    -------
+    Recipe
+        The recipe.
+    """
+    if hasattr(model, "recipe_"):
+        recipe = Recipe.from_tree(model.recipe_)
+        if len(recipe.columns) != model.n_features_in_:
+            raise ValueError("the recipe in the model file does not fit its model: fit again")
+        return recipe
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return Recipe.of_numbers([str(name) for name in names])
+    if len(frame.columns) != model.n_features_in_:
+        raise ValueError(
+            f"the model was fitted to an array of {model.n_features_in_} columns without names, and {frame.path} has "
+            f"{len(frame.columns)}: give exactly those, in their order"
+        )
+    return Recipe.of_numbers(list(frame.columns))
+
+
+def _predictions(model: Any, X: Any, coverage: float) -> Any:
+    parts = []
+    with plain_arrays():
+        for start in range(0, len(X), _ROWS_AT_ONCE):
+            law = model.predict_distribution(X[start : start + _ROWS_AT_ONCE])
+            parts.append(np.column_stack([getattr(law, model.point), law.std, law.interval(coverage)]))
+    return np.concatenate(parts)
+
+
+def _tell_score(recipe: Recipe, frame: Frame, values: Any, coverage: float, talk: Talk) -> None:
+    """Where the table holds the target too, how good the predictions are."""
+    if recipe.target.name not in frame.columns:
+        return
+    try:
+        y = recipe.target.encode(frame)[:, 0]
+    except ValueError:
+        return
+    both = ~(np.isnan(y) | np.isnan(values[:, 0]))
+    if both.any():
+        inside, error = metrics.coverage(y[both], *values[both, 2:].T), metrics.rmse(y[both], values[both, 0])
+        talk.note(
+            f"{recipe.target.name!r} is known for {both.sum()} rows: the error is {error:.4g} (root mean square), "
+            f"and {100 * inside:.0f} % lie in their {100 * coverage:g} % interval"
+        )

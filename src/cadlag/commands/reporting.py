@@ -1,0 +1,45 @@
+"""report: model, and a table of held-out rows if there is one -> one page."""
+
+from pathlib import Path
+
+from cadlag.commands.common import Talk, check_place, need
+from cadlag.commands.predicting import recipe_of
+from cadlag.frames import read_frame
+from cadlag.methods import load
+
+
+def report(model_path: Path, out: Path, data: Path | None, drop_missing: bool, talk: Talk) -> None:
+    """Write what a model found as one self-contained page.
+
+    Parameters
+    ----------
+    model_path
+        The model file.
+    out
+        The page.
+    data
+        A table of rows that the model has not seen, with the target, to check it on.
+    drop_missing
+        Whether rows with missing values are left out.
+    talk
+        Where words go.
+    """
+    check_place(out, model_path, *([] if data is None else [data]))
+    page = need("cadlag.report", "cli")
+    model = load(model_path)
+    X = y = None
+    if data is not None:
+        frame = read_frame(data)
+        recipe = recipe_of(model, frame)
+        if not recipe.target.name:
+            raise ValueError(f"{model_path} does not say which column it predicts: fit it with the command")
+        numbers = recipe.encode(frame, with_target=True, drop_missing=drop_missing)
+        for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
+            talk.note(text)
+        X, y = numbers.X, numbers.y
+    try:
+        page.write_report(model, out, X, y)
+    except ArithmeticError as error:
+        raise ValueError(f"the draws in {model_path} cannot be evaluated ({error}): fit again") from error
+    talk.say(f"Written: {out}", "green")
+    talk.end({"model": str(model_path), "out": str(out)})

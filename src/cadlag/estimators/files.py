@@ -1,0 +1,187 @@
+"""Settings, names, scaling, recipe and what a method adds = one file: how any fitted regressor is written and read.
+
+What is read is checked before it is used, for the compiled code looks at no bounds: arrays that do not fit each other
+are a ValueError.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from cadlag.estimators.scaling import Scaling
+from cadlag.storage import write_tree
+
+Array = NDArray[np.float64]
+
+
+class FiledRegressor(RegressorMixin, BaseEstimator):
+    """A regressor that knows its data, the names of its inputs and its file."""
+
+    _method: ClassVar[str]
+    input_scaling_: Scaling
+    response_scaling_: Scaling
+
+    # What a method supplies ------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        raise NotImplementedError
+
+    def _own_tree(self) -> dict[str, Any]:
+        """What a file holds besides settings and scaling."""
+        raise NotImplementedError
+
+    def _restore(self, tree: dict[str, Any]) -> None:
+        """Become fitted again from what a file holds, whose arrays must be checked here."""
+        raise NotImplementedError
+
+    def _relabel(self) -> None:
+        """Make the posterior again, the names of inputs being others."""
+        raise NotImplementedError
+
+    def _standardised_data(self) -> tuple[Array, Array]:
+        """Training inputs and responses as the model sees them."""
+        raise NotImplementedError
+
+    # The data and their names ----------------------------------------------------------------------------------------
+
+    def training_data(self) -> tuple[Array, Array]:
+        """The data that it was fitted to, in their own units.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Inputs (n, n_features) and responses (n,).
+        """
+        check_is_fitted(self)
+        X, y = self._standardised_data()
+        inputs, response = self.input_scaling_, self.response_scaling_
+        return inputs.centre + inputs.scale * X, float(response.centre) + float(response.scale) * y
+
+    def name_inputs(self, names: Sequence[str], recipe: dict[str, Any] | None = None) -> Self:
+        """Name the inputs of a regressor that was fitted to an array.
+
+        Parameters
+        ----------
+        names
+            A name for each input.
+        recipe
+            How the inputs are made of a table, see :class:`cadlag.recipes.Recipe`; kept in the model's file.
+
+        Returns
+        -------
+        Self
+            The same regressor, its draws under these names.
+        """
+        check_is_fitted(self)
+        if len(names) != self.n_features_in_:
+            raise ValueError(f"{len(names)} names were given for {self.n_features_in_} inputs")
+        self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
+        self._relabel()
+        self.__dict__.pop("recipe_", None)
+        if recipe is not None:
+            self.recipe_ = recipe
+        return self
+
+    # The file --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted regressor to one file that needs no unpickling: :func:`cadlag.load` reads it.
+
+        Parameters
+        ----------
+        path
+            Where; the file is complete or absent.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        tree = {
+            "method": self._method,
+            "settings": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+            "feature_names": None if names is None else [str(name) for name in names],
+            "n_features": int(self.n_features_in_),
+            "input_scaling": {"centre": self.input_scaling_.centre, "scale": self.input_scaling_.scale},
+            "response_scaling": {
+                "centre": float(self.response_scaling_.centre), "scale": float(self.response_scaling_.scale)
+            },
+            "recipe": getattr(self, "recipe_", None),
+            **self._own_tree(),
+        }  # fmt: skip
+        write_tree(path, tree, "model")
+
+    @classmethod
+    def _from_tree(cls, tree: dict[str, Any]) -> Self:
+        model = cls(**tree["settings"])
+        model._check_settings()
+        p = model.n_features_in_ = _count(tree["n_features"])
+        names = tree["feature_names"]
+        if names is not None:
+            if len(names) != p or not all(isinstance(name, str) for name in names):
+                raise ValueError("its names do not fit its inputs")
+            model.feature_names_in_ = np.array(names, dtype=object)
+        inputs, response = tree["input_scaling"], tree["response_scaling"]
+        model.input_scaling_ = Scaling(checked(inputs["centre"], (p,)), checked(inputs["scale"], (p,)))
+        model.response_scaling_ = Scaling(_number(response["centre"]), _number(response["scale"]))
+        if min(model.input_scaling_.scale.min(), float(model.response_scaling_.scale)) <= 0.0:
+            raise ValueError("a scale is not positive")
+        model._restore(tree)
+        if tree.get("recipe") is not None:
+            model.recipe_ = tree["recipe"]
+        return model
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Fitted once the scaling of the response is known and draws are there."""
+        return hasattr(self, "posterior_")
+
+
+def checked(array: Any, shape: Sequence[int | None], finite: bool = True) -> Array:
+    """An array of a file, if it is one of numbers of this shape.
+
+    Parameters
+    ----------
+    array
+        What the file holds.
+    shape
+        What it must be; None for a length of at least one that is not known beforehand.
+    finite
+        Whether every number must be finite.
+
+    Returns
+    -------
+    Array
+        The same in double precision.
+    """
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise ValueError("an array is missing")
+    fits = array.ndim == len(shape) and all(
+        found >= 1 if wanted is None else found == wanted for found, wanted in zip(array.shape, shape)
+    )
+    if not fits:
+        raise ValueError(f"its arrays do not fit each other: one is {array.shape}")
+    if finite and not np.isfinite(array).all():
+        raise ValueError("a number is missing")
+    return np.asarray(array, dtype=np.float64, order="C")
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError("its number of inputs is missing")
+    return value
+
+
+def _number(value: Any) -> Array:
+    return checked(np.asarray(value), ())
+
+
+def plain(value: Any) -> Any:
+    """A setting as a file can hold it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, str | int | float | bool | type(None)):
+        return value
+    array = np.asarray(value)
+    return array if array.dtype.kind in "biuf" else None

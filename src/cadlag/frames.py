@@ -1,0 +1,373 @@
+"""A table file = columns of text, each of which is recognised as numbers, truth values, dates or categories.
+
+A table is CSV (comma, semicolon, tab or bar between cells, names in the first line) or Parquet. Whatever is wrong with
+one is a ValueError that names the file, the row, the column and the remedy.
+"""
+
+import csv
+import difflib
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.storage import replacing
+
+Array = NDArray[np.float64]
+
+MISSING = frozenset(("", "?", "-", ".", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "NULL", "null"))
+KINDS = ("number", "boolean", "date", "category")
+
+_DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
+_COMMA_NUMBER = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)
+_DRESSED = re.compile(r"[$€£]? ?[+-]?\d[\d,.' ]* ?[%€$£]?", re.ASCII)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?", re.ASCII)
+_BOOLEANS = {"true": 1.0, "false": 0.0, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0, "1": 1.0, "0": 0.0}
+_DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m")
+_DATE_FORMS = ("iso", *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MANY = 0.5  # share of cells that look like numbers or dates beyond which the others are taken for mistakes
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table as text.
+
+    Attributes
+    ----------
+    path
+        The file, for messages.
+    columns
+        Name to cells; a missing one is the empty text.
+    lines
+        The line of the file on which each row ends; empty for Parquet.
+    comma
+        Whether a comma may stand before decimals.
+    notes
+        What a user should know of the reading.
+    """
+
+    path: str
+    columns: dict[str, list[str]]
+    lines: list[int] = field(default_factory=list, repr=False)
+    comma: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values()), []))
+
+    def where(self, row: int, column: str) -> str:
+        """A place in words.
+
+        Parameters
+        ----------
+        row
+            Number of the row, from 0.
+        column
+            Its column.
+
+        Returns
+        -------
+        str
+            File, row and column.
+        """
+        line = f" (line {self.lines[row]})" if self.lines else ""
+        return f"{self.path}, row {row + 1}{line}, column {column!r}"
+
+    def cells(self, column: str) -> list[str]:
+        """The cells of a column, which must be there.
+
+        Parameters
+        ----------
+        column
+            Its name.
+
+        Returns
+        -------
+        list[str]
+            Text.
+        """
+        if column not in self.columns:
+            raise ValueError(f"{self.path} has no column {column!r}: {suggest(column, self.columns)}")
+        return self.columns[column]
+
+
+def suggest(word: str, known: Iterable[str], most: int = 12) -> str:
+    """What a user may have meant.
+
+    Parameters
+    ----------
+    word
+        What was given.
+    known
+        What there is.
+    most
+        At most this many are listed.
+
+    Returns
+    -------
+    str
+        A clause.
+    """
+    names = list(known)
+    by_small = {name.lower(): name for name in reversed(names)}
+    close = difflib.get_close_matches(word.lower(), by_small, n=1)
+    meant = f"did you mean {by_small[close[0]]!r}? " if close else ""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{meant}There {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:most]))}{more}"
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+def read_frame(path: str | PathLike[str]) -> Frame:
+    """Read a table.
+
+    Parameters
+    ----------
+    path
+        A CSV or Parquet file; its first bytes say which.
+
+    Returns
+    -------
+    Frame
+        Its columns, as text.
+    """
+    name = fspath(path)
+    if not Path(name).exists():
+        raise FileNotFoundError(f"there is no file {name}: check the path")
+    if not Path(name).is_file():
+        raise ValueError(f"{name} is a directory or a device: give the path of a CSV or Parquet file")
+    data = Path(name).read_bytes()
+    if not data.strip():
+        raise ValueError(f"{name} is empty: give a table with names in its first line")
+    frame = _read_parquet(name, data) if data[:4] == b"PAR1" else _read_csv(name, data)
+    if not frame.columns or frame.n_rows == 0:
+        raise ValueError(f"{name} has no rows of data")
+    return frame
+
+
+def _read_csv(path: str, data: bytes) -> Frame:
+    notes: list[str] = []
+    text = _decode(path, data, notes)
+    first = next(line for line in text.splitlines() if line.strip())
+    delimiter = max(_DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    rows, lines = [], []
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append([cell.strip() for cell in cells])
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: not a table ({error})") from None
+    names, lines = rows.pop(0), lines[1:]
+    _check_names(path, names)
+    for row, (cells, line) in enumerate(zip(rows, lines)):
+        if len(cells) != len(names):
+            raise ValueError(
+                f"{path}, row {row + 1} (line {line}) has {len(cells)} cells and the first line {len(names)} names: "
+                "correct it, or check the quotes"
+            )
+    columns = {name: [_present(cells[j]) for cells in rows] for j, name in enumerate(names)}
+    return Frame(path, _without_index(columns, notes), lines, delimiter != ",", notes)
+
+
+def _decode(path: str, data: bytes, notes: list[str]) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", errors="replace")
+        notes.append(f"{path} is not UTF-8 and is read as Windows-1252")
+    if "\0" in text or "\ufffd" in text:
+        raise ValueError(f"{path} is not a table: give a CSV file in UTF-8, or a Parquet file")
+    if not text.strip():
+        raise ValueError(f"{path} is empty: give a table with names in its first line")
+    return text
+
+
+def _present(cell: str) -> str:
+    return "" if cell in MISSING else cell
+
+
+def _check_names(path: str, names: Sequence[str]) -> None:
+    if all(_NUMBER.fullmatch(name) for name in names):
+        raise ValueError(f"{path} has numbers in its first line: put the names of the columns there")
+    if twice := [name for name in names if name and names.count(name) > 1]:
+        raise ValueError(f"{path} has two columns of the name {twice[0]!r}: rename one")
+    if names.count("") > 1:
+        raise ValueError(f"{path} has {names.count('')} columns without a name in its first line: name them")
+
+
+def _without_index(columns: dict[str, list[str]], notes: list[str]) -> dict[str, list[str]]:
+    """Without the row labels that R and pandas write, as a column with no name of its own."""
+    unnamed = [name for name in columns if name in ("", "Unnamed: 0") or name.startswith("__index_level_")]
+    if unnamed and len(columns) > 1:
+        notes.append("the column without a name is left out, as row labels")
+    return {name: cells for name, cells in columns.items() if name not in unnamed}
+
+
+def _read_parquet(path: str, data: bytes) -> Frame:
+    try:
+        import pyarrow  # noqa: PLC0415  optional
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise ValueError(f"{path} is Parquet, which needs pyarrow: pip install 'cadlag[parquet]'") from None
+    try:
+        table = parquet.read_table(io.BytesIO(data))
+        columns = {name: table.column(j).to_pylist() for j, name in enumerate(table.column_names)}
+    except (ValueError, OSError, KeyError, pyarrow.ArrowException) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise ValueError(f"{path} is a damaged Parquet file ({reason}): write it again") from None
+    _check_names(path, table.column_names)
+    notes: list[str] = []
+    texts = {name: [_cell(path, name, value) for value in cells] for name, cells in columns.items()}
+    return Frame(path, _without_index(texts, notes), notes=notes)
+
+
+def _cell(path: str, name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime) or hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, list | dict | bytes):
+        raise ValueError(f"{path}, column {name!r} holds a {type(value).__name__}: give numbers, dates or text")
+    return _present(str(value).strip())
+
+
+def write_csv(path: str | PathLike[str], header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write a table to a file that is complete or absent.
+
+    Parameters
+    ----------
+    path
+        The file.
+    header
+        Names of the columns.
+    rows
+        Cells.
+    """
+    with replacing(str(path)) as stream:
+        stream.write(to_csv(header, rows).encode("utf-8"))
+
+
+def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table as CSV text.
+
+    Parameters
+    ----------
+    header
+        Names of the columns.
+    rows
+        Cells; floats are written with all their digits, and one that is not a number as an empty cell.
+
+    Returns
+    -------
+    str
+        Lines.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([["" if cell != cell else cell for cell in row] for row in rows])
+    return text.getvalue()
+
+
+# What a column is ----------------------------------------------------------------------------------------------------
+
+
+class Kind(NamedTuple):
+    """What was recognised: the kind, and the form of its cells (a date's format, or a comma before decimals)."""
+
+    kind: str
+    form: str = ""
+
+
+def reader_of(kind: Kind) -> Callable[[str], float | None]:
+    """The reader of one cell of a kind that is not a category: a number, or None for a text that is none."""
+    if kind.kind == "number":
+        return _comma_number if kind.form == "," else _number
+    if kind.kind == "boolean":
+        return _BOOLEANS.get
+    return lambda text: _days(text, kind.form)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def _comma_number(text: str) -> float | None:
+    return float(text.replace(",", ".")) if _COMMA_NUMBER.fullmatch(text) else _number(text)
+
+
+def _days(text: str, form: str) -> float | None:
+    """Days since the start of 1970; a time without a zone is taken for UTC."""
+    try:
+        if form not in ("iso", "day"):
+            moment = datetime.strptime(text, form)
+        elif _ISO.fullmatch(text):
+            moment = datetime.fromisoformat(text)
+        else:
+            return None
+        aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+        return (aware - _EPOCH).total_seconds() / 86400.0
+    except (ValueError, OverflowError):
+        return None
+
+
+def recognise(frame: Frame, column: str) -> Kind:
+    """What the cells of a column are; a column of numbers or dates with a few other texts is refused.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    column
+        Its column.
+
+    Returns
+    -------
+    Kind
+        Kind and form.
+    """
+    cells = frame.cells(column)
+    texts = list(dict.fromkeys(cell for cell in cells if cell))
+    candidates = [Kind("number"), *([Kind("number", ",")] if frame.comma else []), Kind("boolean")]
+    candidates += [Kind("date", form) for form in _DATE_FORMS]
+    shares: list[float] = []
+    for kind in candidates:
+        shares.append(sum(reader_of(kind)(text) is not None for text in texts) / max(len(texts), 1))
+        if shares[-1] == 1.0 and kind.kind != "date":  # dates are looked at in every form, slowly
+            break
+    fits = [kind for kind, share in zip(candidates, shares) if share == 1.0]
+    if len(fits) > 1 and fits[0].kind == "date":  # only day and month can change places
+        raise ValueError(
+            f"{frame.path}, column {column!r}: day and month cannot be told apart in {texts[0]!r}: "
+            "write dates as YYYY-MM-DD"
+        )
+    if fits:
+        whole = fits[0] == Kind("date", "iso") and all(len(text) == 10 or text.endswith("T00:00:00") for text in texts)
+        return Kind("date", "day") if whole else fits[0]
+    best = int(np.argmax(shares))
+    if shares[best] < _MANY:
+        if texts and all(_DRESSED.fullmatch(text) for text in texts):
+            raise ValueError(
+                f"{frame.path}, column {column!r} holds numbers such as {texts[0]!r}: write them plainly, as "
+                f"1234.5, or take the column for categories (--category {column})"
+            )
+        return Kind("category")
+    row = next(i for i, cell in enumerate(cells) if cell and reader_of(candidates[best])(cell) is None)
+    raise ValueError(
+        f"{frame.where(row, column)} holds {cells[row]!r} among {candidates[best].kind}s: correct it, leave it empty, "
+        f"or take the column for categories (--category {column}) or out (--ignore {column})"
+    )

@@ -1,0 +1,334 @@
+"""x = (numbers, days since 1970, a column of 0 and 1 for each category): how a table becomes numeric columns.
+
+A recipe is learned from the training table and kept beside the model, so that new tables are read in the same way:
+columns by name, dates by the same form, categories by the same list. A category that the recipe does not know is
+refused like a missing value, since no column of the model stands for it.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.frames import KINDS, Frame, Kind, reader_of, recognise
+
+Array = NDArray[np.float64]
+
+MOST_CATEGORIES = 50
+
+
+@dataclass(frozen=True)
+class Input:
+    """One column of a table.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    kind
+        One of `KINDS`.
+    form
+        Format of dates, or "," for a comma before decimals.
+    categories
+        What is known, in order.
+    """
+
+    name: str
+    kind: str
+    form: str = ""
+    categories: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the numeric columns that it becomes: two categories need one."""
+        if self.kind != "category":
+            return [self.name]
+        return [f"{self.name}={category}" for category in self._shown()]
+
+    def _shown(self) -> tuple[str, ...]:
+        return self.categories[1:] if len(self.categories) == 2 else self.categories
+
+    def encode(self, frame: Frame) -> Array:
+        """Numbers for every row, NaN where the cell is missing; a cell that cannot be read is refused.
+
+        Parameters
+        ----------
+        frame
+            The table.
+
+        Returns
+        -------
+        Array
+            (rows, columns).
+        """
+        cells = frame.cells(self.name)
+        if self.kind == "category":
+            rows = {text: [float(text == category) for category in self._shown()] for text in set(cells)}
+            blank = [np.nan] * len(self._shown())
+            return np.array([rows[cell] if cell in self.categories else blank for cell in cells]).reshape(
+                len(cells), -1
+            )
+        read = reader_of(Kind(self.kind, self.form))
+        known = {cell: read(cell) if cell else np.nan for cell in set(cells)}
+        values = [known[cell] for cell in cells]
+        for row, value in enumerate(values):
+            if value is None or np.isinf(value):
+                raise ValueError(f"{frame.where(row, self.name)} holds {cells[row]!r}, not a {self.kind}: correct it")
+        return np.array(values, dtype=np.float64)[:, None]
+
+    def text(self, value: float) -> str:
+        """A number of its first column as a user wrote it.
+
+        Parameters
+        ----------
+        value
+            The number.
+
+        Returns
+        -------
+        str
+            A date, with the time where the table had times, or the number.
+        """
+        if self.kind != "date":
+            return f"{value:.6g}"
+        if self.form != "iso" and "%H" not in self.form:
+            return str(np.datetime64(round(value), "D"))
+        return str(np.datetime64(round(value * 86400), "s"))
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> Self:
+        """From a file; anything but what `vars` gave is a ValueError."""
+        fields = (tree["name"], tree["kind"], tree["form"], *tree["categories"])
+        if not all(isinstance(value, str) for value in fields) or tree["kind"] not in KINDS:
+            raise ValueError("the recipe of a column is damaged")
+        return cls(tree["name"], tree["kind"], tree["form"], tuple(tree["categories"]))
+
+
+class Numbers(NamedTuple):
+    """A table by a recipe.
+
+    Attributes
+    ----------
+    X
+        Inputs, (n, columns).
+    y
+        The target, (n,), or None where the table does not have it.
+    rows
+        Which rows of the table these are, (n,).
+    notes
+        What a user should know.
+    """
+
+    X: Array
+    y: Array | None
+    rows: NDArray[np.intp]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How tables are read.
+
+    Attributes
+    ----------
+    target
+        The column that is predicted.
+    inputs
+        The columns that it is predicted from.
+    """
+
+    target: Input
+    inputs: tuple[Input, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the numeric columns."""
+        return [name for column in self.inputs for name in column.columns]
+
+    @classmethod
+    def learn(
+        cls, frame: Frame, target: str, ignore: Collection[str] = (), categories: Collection[str] = ()
+    ) -> tuple[Self, list[str]]:
+        """Recognise the columns of a training table.
+
+        Parameters
+        ----------
+        frame
+            The table.
+        target
+            The column to predict.
+        ignore
+            Columns to leave out.
+        categories
+            Columns to take for categories, whatever they look like.
+
+        Returns
+        -------
+        tuple[Self, list[str]]
+            The recipe, and what a user should know of it.
+        """
+        for name in (target, *ignore, *categories):
+            frame.cells(name)
+        notes: list[str] = []
+        wanted = [name for name in frame.columns if name != target and name not in ignore]
+        found = [_learn_input(frame, name, name in categories, notes) for name in wanted]
+        inputs = tuple(column for column in found if column is not None)
+        if not inputs:
+            raise ValueError(f"{frame.path} has no column to predict {target!r} from: give at least one that varies")
+        return cls(_learn_target(frame, target), inputs), notes
+
+    def encode(self, frame: Frame, with_target: bool = False, drop_missing: bool = False) -> Numbers:
+        """Read a table.
+
+        Parameters
+        ----------
+        frame
+            The table.
+        with_target
+            Whether the target must be there.
+        drop_missing
+            Whether rows with a missing value or an unknown category are left out, instead of refused.
+
+        Returns
+        -------
+        Numbers
+            The rows that can be used.
+        """
+        notes: list[str] = []
+        columns = [*self.inputs, *([self.target] if with_target else [])]
+        values = [column.encode(frame) for column in columns]
+        holes = np.column_stack([np.isnan(block).any(axis=1) for block in values])
+        if holes.any():
+            self._mind_holes(frame, columns, holes, drop_missing, notes)
+        rows = np.flatnonzero(~holes.any(axis=1))
+        X = np.column_stack(values[: len(self.inputs)])[rows]
+        return Numbers(X, values[-1][rows, 0] if with_target else None, rows, notes)
+
+    def remarks(self, frame: Frame) -> list[str]:
+        """How a new table differs from the training table in its columns.
+
+        Parameters
+        ----------
+        frame
+            The new table.
+
+        Returns
+        -------
+        list[str]
+            What a user should know.
+        """
+        names = [column.name for column in self.inputs]
+        order = [name for name in frame.columns if name in names]
+        unused = [name for name in frame.columns if name not in names and name != self.target.name]
+        notes = ["the columns stand in another order and are taken by name"] if order != names else []
+        return notes + ([f"not used: {_list(unused)}"] if unused else [])
+
+    def _mind_holes(
+        self, frame: Frame, columns: Sequence[Input], holes: NDArray[np.bool_], drop: bool, notes: list[str]
+    ) -> None:
+        row = int(np.flatnonzero(holes.any(axis=1))[0])
+        column = columns[int(np.flatnonzero(holes[row])[0])]
+        cell, count = frame.columns[column.name][row], int(holes.any(axis=1).sum())
+        known = f" (known: {_list(column.categories)})" if cell else ""
+        what = f"holds the category {cell!r}, which the model never saw{known}" if cell else "is missing"
+        if not drop:
+            others = f"; {count} rows are like this" if count > 1 else ""
+            raise ValueError(
+                f"{frame.where(row, column.name)} {what}{others}: correct it, or leave such rows out with "
+                "--drop-missing"
+            )
+        notes.append(f"rows left out: {count} of {frame.n_rows}, the first since {column.name!r} {what}")
+        if count == frame.n_rows:
+            raise ValueError(f"{frame.path}: every row has a missing value or an unknown category")
+
+    def to_tree(self) -> dict[str, Any]:
+        """For a file.
+
+        Returns
+        -------
+        dict[str, Any]
+            A tree of plain values.
+        """
+        return {"target": _tree(self.target), "inputs": [_tree(column) for column in self.inputs]}
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> Self:
+        """From a file.
+
+        Parameters
+        ----------
+        tree
+            What `to_tree` gave.
+
+        Returns
+        -------
+        Self
+            The recipe.
+        """
+        try:
+            return cls(Input.from_tree(tree["target"]), tuple(Input.from_tree(column) for column in tree["inputs"]))
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(f"the recipe in the model file is damaged: {error}") from error
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str], target: str = "") -> Self:
+        """The recipe of a table of numbers, for models that were fitted to arrays.
+
+        Parameters
+        ----------
+        names
+            The inputs.
+        target
+            The target, where it has a name.
+
+        Returns
+        -------
+        Self
+            The recipe.
+        """
+        return cls(Input(target, "number"), tuple(Input(name, "number") for name in names))
+
+
+def _tree(column: Input) -> dict[str, Any]:
+    return {**vars(column), "categories": list(column.categories)}
+
+
+def _list(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def _learn_target(frame: Frame, name: str) -> Input:
+    kind = recognise(frame, name)
+    if kind.kind not in ("number", "boolean"):
+        what = "dates" if kind.kind == "date" else "text"
+        raise ValueError(f"{frame.path}: the target {name!r} is {what}: give a column of numbers to predict")
+    target = Input(name, *kind)
+    values = target.encode(frame)
+    if len(np.unique(values[~np.isnan(values)])) < 2:
+        raise ValueError(f"{frame.path}: the target {name!r} does not vary: give a column with at least two values")
+    return target
+
+
+def _learn_input(frame: Frame, name: str, forced: bool, notes: list[str]) -> Input | None:
+    """The recipe of a column, or None where it says nothing."""
+    texts = [text for text in dict.fromkeys(frame.cells(name)) if text]
+    if len(texts) < 2:
+        notes.append(f"column {name!r} is {'the same in every row' if texts else 'empty'} and is left out")
+        return None
+    kind = Kind("category") if forced else recognise(frame, name)
+    if kind.kind == "date":
+        notes.append(f"column {name!r} holds dates, taken as days")
+    if kind.form == ",":
+        notes.append(f"column {name!r} is read with a comma before decimals")
+    if kind.kind != "category":
+        return Input(name, *kind)
+    if not forced and len(texts) > min(MOST_CATEGORIES, max(2, frame.n_rows // 2)):
+        raise ValueError(
+            f"{frame.path}, column {name!r} has {len(texts)} different texts in {frame.n_rows} rows: leave it out with "
+            f"--ignore {name}, or insist with --category {name}"
+        )
+    notes.append(f"column {name!r} holds {len(texts)} categories ({_list(sorted(texts))}): a column of 0 and 1 each")
+    return Input(name, "category", "", tuple(sorted(texts)))

@@ -1,0 +1,336 @@
+"""The page's sections: a heading, a sentence on how to read it, pictures and tables."""
+
+import base64
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cadlag import plots
+from cadlag.estimators.names import plain_arrays
+from cadlag.plots.style import STYLE, new_axes, plt, words, write_values
+from cadlag.verdict import COVERAGE, Evidence
+from cadlag.verdict.evidence import affordable_atoms
+from cadlag.verdict.facts import leading
+from cadlag.verdict.words import plane_label
+
+_MOST_DEPENDENCES = 4
+_MOST_KERNEL_ROWS = 200
+_MOST_TRACES = 3
+_MOST_ROWS = 60  # of a table
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in the page.
+
+    Attributes
+    ----------
+    source
+        Its bytes as a data address.
+    alt
+        What it shows, for who cannot see it.
+    is_wide
+        Whether it wants the whole width.
+    """
+
+    source: str
+    alt: str
+    is_wide: bool = False
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table in the page.
+
+    Attributes
+    ----------
+    title
+        What it lists.
+    header
+        Names of the columns.
+    rows
+        Cells as text.
+    """
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes
+    ----------
+    anchor
+        Its name in addresses.
+    title
+        Its heading.
+    text
+        How to read it.
+    pictures
+        In order.
+    sheets
+        In order.
+    """
+
+    anchor: str
+    title: str
+    text: str
+    pictures: list[Picture] = field(default_factory=list)
+    sheets: list[Sheet] = field(default_factory=list)
+
+
+def picture(
+    draw: Callable[[Any], Any], alt: str, height: float = 3.2, is_wide: bool = False, **options: Any
+) -> Picture:
+    """Draw on axes of our own and keep the result as scalable graphics.
+
+    Parameters
+    ----------
+    draw
+        Draws on the axes that it gets.
+    alt
+        What the picture shows.
+    height
+        In inches.
+    is_wide
+        Whether it wants the whole width.
+    **options
+        For the axes.
+
+    Returns
+    -------
+    Picture
+        For the page.
+    """
+    with plt.rc_context(STYLE):
+        axes = new_axes(height, own=True, **options)
+        draw(axes)
+    return _kept(axes, alt, is_wide)
+
+
+def _kept(axes: Any, alt: str, is_wide: bool = False) -> Picture:
+    buffer = io.BytesIO()
+    with plt.rc_context(STYLE):
+        # No date: the same model gives the same page.
+        np.ravel(axes)[0].figure.savefig(buffer, format="svg", dpi=150, metadata={"Date": None})
+    return Picture("data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"), alt, is_wide)
+
+
+def sheet(title: str, table: Any, most: int = _MOST_ROWS) -> Sheet:
+    """A table of a model as text.
+
+    Parameters
+    ----------
+    title
+        What it lists.
+    table
+        Columns by name.
+    most
+        Rows shown.
+
+    Returns
+    -------
+    Sheet
+        For the page.
+    """
+    rows = [[_cell(value) for value in row] for row in zip(*(table[name] for name in table))]
+    left = len(rows) - most
+    return Sheet(f"{title} (the first {most} of {len(rows)})" if left > 0 else title, list(table), rows[:most])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "–" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def sections(evidence: Evidence) -> list[Section]:
+    """All sections that this model has something for.
+
+    Parameters
+    ----------
+    evidence
+        What the model showed.
+
+    Returns
+    -------
+    list[Section]
+        In the page's order.
+    """
+    makers = (_fit, _dependences, _breaks, _relevance, _calibration, _residuals, _chains, _kernels)
+    return [section for make in makers for section in make(evidence)]
+
+
+def _fit(evidence: Evidence) -> Iterator[Section]:
+    if len(evidence.names) != 1:
+        return
+    breaks = evidence.breaks if evidence.breaks is not None and evidence.breaks.probability_of_any >= 0.5 else None
+    fit = picture(
+        lambda ax: _named(plots.plot_fit(evidence.model, breaks=breaks, ax=ax), evidence, 0, evidence.target),
+        f"Prediction against {evidence.names[0]} with 90 % bands and the data", 3.4, is_wide=True,
+    )  # fmt: skip
+    yield Section(
+        "fit", "Fit", "The dark band is where the function lies with probability 90 %, the light one where a new "
+        "observation would lie.", [fit],
+    )  # fmt: skip
+
+
+def _named(ax: Any, evidence: Evidence, column: int, target: str | None = None) -> Any:
+    """The axes with values of an input as its user writes them, and the name of what is predicted."""
+    if evidence.is_date(column):
+        write_values(ax, lambda value: evidence.text(evidence.names[column], value))
+    if target is not None:
+        ax.set_ylabel(words(target))
+    return ax
+
+
+def _dependences(evidence: Evidence) -> Iterator[Section]:
+    if len(evidence.names) < 2:
+        return
+    model, shown = evidence.model, evidence.most_relevant(_MOST_DEPENDENCES)
+    n_atoms = min(affordable_atoms(model), 60)
+    with plt.rc_context(STYLE):
+        axes = [plots.plot_partial_dependence(model, j, n_atoms=n_atoms, ax=new_axes(2.8, own=True)) for j in shown]
+    lowest, highest = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
+    for j, ax in zip(shown, axes):
+        _named(ax, evidence, j).set_ylim(lowest, highest)
+    drawn = [
+        _kept(ax, f"Average of the function against {evidence.names[j]} with its 90 % band")
+        for j, ax in zip(shown, axes)
+    ]
+    if len(evidence.names) == 2:
+        for kind, title in (("prediction", "Prediction"), ("std", "Standard deviation of the function")):
+            drawn.append(picture(
+                lambda ax, kind=kind: plots.plot_prediction_surface(model, kind=kind, ax=ax),  # type: ignore[misc]
+                f"{title} over both inputs, with the training rows", 3.6,
+            ))  # fmt: skip
+    yield Section(
+        "dependence", "Dependence on the inputs", "The function averaged over training rows, one input being set to "
+        "each value in turn, for the most relevant inputs, on one scale; ticks show where the data are.", drawn,
+    )  # fmt: skip
+
+
+def _breaks(evidence: Evidence) -> Iterator[Section]:
+    breaks = evidence.breaks
+    if breaks is None:
+        return
+    if "lower" in breaks:
+        table, text = breaks.likely(), "Probability of a net jump between neighbouring inputs, and its size."
+        height = 2.4
+    else:
+        order = np.flatnonzero(breaks["probability"] >= 0.05)
+        table = {name: breaks[name][order] for name in breaks}
+        text = (
+            "Hyperplanes across which the function jumps, told apart by how they divide the training rows, with the "
+            "median size of the jump at each bar."
+        )
+        height = 1.2 + 0.32 * min(max(len(order), 1), 8)
+    found = len(next(iter(table.values()))) > 0
+    if "lower" in breaks and evidence.is_date(0):
+        dated = {end: [evidence.text(evidence.names[0], value) for value in table[end]] for end in ("lower", "upper")}
+        table = {**table, **dated}
+    drawn = [picture(lambda ax: _break_axes(breaks, evidence, ax), "Probability of jumps", height, is_wide=True)]
+    tables = [sheet("Jumps with a probability of at least 5 %", table)] if found else []
+    yield Section("breaks", "Break points", text, drawn if found or "lower" in breaks else [], tables)
+
+
+def _break_axes(breaks: Any, evidence: Evidence, ax: Any) -> Any:
+    if "lower" in breaks:
+        return _named(plots.plot_breaks(breaks, ax=ax), evidence, 0)
+    planes = (leading(*plane, evidence) for plane in zip(breaks.normals, breaks["offset"]))
+    return plots.plot_breaks(breaks, ax=ax, names=[plane_label(plane, evidence) for plane in planes])
+
+
+def _relevance(evidence: Evidence) -> Iterator[Section]:
+    if evidence.relevance is None:
+        return
+    height = 1.0 + 0.3 * min(len(evidence.names), 20)
+    drawn = picture(
+        lambda ax: plots.plot_relevance(evidence.relevance, ax=ax), "Relevance of the inputs with 90 % bars", height
+    )
+    yield Section(
+        "relevance", "Relevance of the inputs", "The share of the function's variance that is lost when an input's "
+        "values are shuffled; inputs that act together can sum to more than one.", [drawn],
+        [sheet("Relevance", evidence.relevance)],
+    )  # fmt: skip
+
+
+def _calibration(evidence: Evidence) -> Iterator[Section]:
+    checked = evidence.checked
+    if checked is None:
+        return
+    rows = "held-out rows" if checked.held_out else "training rows, each predicted from all the others"
+    yield Section(
+        "calibration", "Calibration", f"On {len(checked.y)} {rows}. Bars should be level within the grey band, and the "
+        "curve should follow the dashed line: bars high at the ends, or a curve below the line, mean that the model is "
+        "surer than it should be.",
+        [picture(lambda ax: plots.plot_pit(checked.pit, ax=ax), "Histogram of the probability below each response"),
+         picture(lambda ax: plots.plot_coverage(checked.pit, ax=ax), "Coverage of intervals of every probability")],
+    )  # fmt: skip
+
+
+def _residuals(evidence: Evidence) -> Iterator[Section]:
+    checked = evidence.checked
+    if checked is None:
+        return
+    drawn = picture(
+        lambda ax: plots.plot_residuals(checked.y, checked.prediction, checked.interval, COVERAGE, ax=ax),
+        "Residuals against predictions with 90 % intervals", 3.4, is_wide=True,
+    )  # fmt: skip
+    yield Section("residuals", "Residuals", "Of the same rows; those outside their interval are diamonds.", [drawn])
+
+
+def _chains(evidence: Evidence) -> Iterator[Section]:
+    posterior = evidence.model.posterior_
+    if hasattr(evidence.model, "trace_"):
+        yield _bound(evidence.model)
+        return
+    if posterior.n_draws < 2:
+        return
+    scalars = posterior.scalars()
+    wanted = ["log_likelihood", evidence.model.diagnostics_["worst_rhat_parameter"], "noise_variance"]
+    names = [name for name in dict.fromkeys(wanted) if name in scalars][:_MOST_TRACES]
+    drawn = []
+    for name in names:
+        for plot, what in ((plots.plot_trace, "Trace of"), (plots.plot_ranks, "Ranks by chain of")):
+            drawn.append(picture(
+                lambda ax, plot=plot, name=name: plot(posterior, name, ax=ax), f"{what} {name}", 2.2,  # type: ignore[misc]
+            ))  # fmt: skip
+    yield Section(
+        "chains", "Chains", "A colour a chain. Traces should look alike and without trend, ranks be level within the "
+        "grey band; shown are the likelihood, the quantity on which the chains agree least, and the noise.", drawn,
+        [sheet("Posterior", posterior.summary())],
+    )  # fmt: skip
+
+
+def _bound(model: Any) -> Section:
+    drawn = picture(lambda ax: plots.plot_bound(model.trace_, ax=ax), "Evidence bound at each step", 2.4, is_wide=True)
+    return Section(
+        "bound", "Evidence bound", "What was climbed, per row of data; it should have levelled off.", [drawn],
+        [sheet("What it chose", model.posterior_.summary())],
+    )  # fmt: skip
+
+
+def _kernels(evidence: Evidence) -> Iterator[Section]:
+    model = evidence.model
+    if not hasattr(model, "sample_kernels") or getattr(model, "n_groups", 1) > 1:
+        return
+    first = evidence.most_relevant(1)[0]
+    order = np.argsort(evidence.X[:, first], kind="stable")
+    rows = evidence.X[order[np.unique(np.linspace(0, len(order) - 1, _MOST_KERNEL_ROWS).round().astype(int))]]
+    with plain_arrays():
+        kernels = model.sample_kernels(X=rows, n_draws=affordable_atoms(model) // 2)
+    drawn = picture(
+        lambda axes: plots.plot_kernel_quantiles(kernels, ax=axes), "Quantiles of the last kernel matrix", 2.3, True,
+        n_columns=3, sharex=True, sharey=True,
+    )  # fmt: skip
+    yield Section(
+        "kernel", "Kernel", f"Entrywise quantiles of the last layer's kernel at training rows, sorted by "
+        f"{evidence.names[first]}: how much the model has learned to tell rows apart, and how sure it is.", [drawn],
+    )  # fmt: skip

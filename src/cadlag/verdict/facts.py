@@ -1,0 +1,119 @@
+"""The verdict's figures as plain values, fit for JSON; None for what the method cannot tell."""
+
+from typing import Any
+
+import numpy as np
+
+from cadlag.verdict.evidence import COVERAGE, Evidence
+
+Facts = dict[str, Any]
+
+_MOST_BREAKS = 3
+_LEAST_BREAK = {True: 0.05, False: 0.2}  # of an interval, which shares a jump with its neighbours; of a hyperplane
+
+
+def facts(evidence: Evidence) -> Facts:
+    """Figures for a script.
+
+    Parameters
+    ----------
+    evidence
+        What the model showed.
+
+    Returns
+    -------
+    Facts
+        n_rows, score, breaks, relevance and chains.
+    """
+    return {
+        "n_rows": len(evidence.y),
+        "score": _score(evidence),
+        "breaks": None if evidence.breaks is None else _breaks(evidence),
+        "relevance": _relevance(evidence.relevance),
+        "chains": {key: _plain(value) for key, value in evidence.model.diagnostics_.items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _score(evidence: Evidence) -> Facts | None:
+    checked = evidence.checked
+    if checked is None:
+        return None
+    return {
+        "held_out": checked.held_out, "n_rows": len(checked.y), "r2": checked.explained, "rmse": checked.rmse,
+        "coverage": checked.n_inside / len(checked.y), "n_doubtful": checked.n_doubtful,
+        "log_score": None if checked.log_score is None else float(np.mean(checked.log_score)),
+    }  # fmt: skip
+
+
+def _breaks(evidence: Evidence) -> Facts:
+    found = evidence.breaks
+    out: Facts = {"min_size": float(found.min_size), "likely": likely_breaks(evidence)}
+    if "lower" in found:
+        out |= {"probability_of_any": found.probability_of_any, "interval": list(found.interval(COVERAGE))}
+    return out
+
+
+def likely_breaks(evidence: Evidence) -> list[Facts]:
+    """The likeliest jumps: intervals of the only input, or hyperplanes with the inputs that turn them.
+
+    Parameters
+    ----------
+    evidence
+        What a model that has break points showed.
+
+    Returns
+    -------
+    list[Facts]
+        A few, the likeliest first.
+    """
+    found = evidence.breaks
+    order = np.argsort(-found["probability"], kind="stable")[:_MOST_BREAKS]
+    shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK["lower" in found]]
+    rows = [{name: float(found[name][k]) for name in found} for k in shown]
+    if "lower" not in found:
+        for row, k in zip(rows, shown):
+            row |= leading(found.normals[k], row["offset"], evidence)
+    return rows
+
+
+def leading(normal: Any, offset: float, evidence: Evidence) -> Facts:
+    """The inputs that turn a hyperplane, by their shares of its normal on standardised inputs, and where it is met.
+
+    Parameters
+    ----------
+    normal
+        Of the hyperplane, in units of the inputs.
+    offset
+        Of the hyperplane.
+    evidence
+        What the model showed.
+
+    Returns
+    -------
+    Facts
+        `leading` (name to share), `crossing`, where the first of them meets the plane when all others are at their
+        mean, and `rise`, the sign of the jump as it grows.
+    """
+    inputs = evidence.model.input_scaling_
+    shares = (normal * inputs.scale) ** 2 / np.sum((normal * inputs.scale) ** 2)
+    order = np.argsort(-shares, kind="stable")
+    first = int(order[0])
+    rest = float(normal @ inputs.centre - normal[first] * inputs.centre[first])
+    return {
+        "leading": {evidence.names[j]: float(shares[j]) for j in order[:3]},
+        "crossing": (offset - rest) / float(normal[first]), "rise": float(np.sign(normal[first])),
+    }  # fmt: skip
+
+
+def _relevance(table: Any) -> list[Facts] | None:
+    if table is None:
+        return None
+    rows = [
+        {"input": str(name), "relevance": float(middle), "q05": float(low), "q95": float(high)}
+        for name, middle, low, high in zip(table["input"], table["relevance"], table["q05"], table["q95"])
+    ]
+    return sorted(rows, key=lambda row: -row["relevance"])

@@ -1,0 +1,449 @@
+"""The command as a user meets it: files in, files and words out, 0 or 2, never a traceback."""
+
+import html
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import cadlag
+from cadlag.cli import METHOD_NAMES, _complete_method, app
+from cadlag.commands import fitting
+from cadlag.compare import RIVALS, compare, summarise
+from cadlag.methods import METHODS
+
+TINY = ("--draws", "5", "--warmup", "5", "--chains", "2", "--jobs", "1")
+N = 30
+
+
+def run(*arguments, code=0):
+    """The result of a command in this process; anything but an exit is a failure."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def error(*arguments):
+    """The one sentence for a mistake."""
+    said = run(*arguments, code=2).stderr
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("cli")
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    """A date, a category and a number, and a step at row 18; one price is missing."""
+    rng = np.random.default_rng(5)
+    path = folder / "sales.csv"
+    lines = ["day,shop,price,sales"]
+    for i in range(N):
+        day = np.datetime64("2024-01-01") + 7 * i
+        price = "" if i == 4 else f"{rng.uniform(1, 3):.2f}"
+        lines.append(f"{day},{('north', 'south', 'west')[i % 3]},{price},{100 + 30 * (i >= 18) + rng.normal():.3f}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder, data):
+    path = folder / "model.cadlag"
+    run("fit", data, "-t", "sales", "-m", "nngp", "--out", path, "--drop-missing", *TINY)
+    return path
+
+
+def column(text, name):
+    header, *rows = [line.split(",") for line in text.strip().splitlines()]
+    return [row[header.index(name)] for row in rows]
+
+
+# fit -----------------------------------------------------------------------------------------------------------------
+
+
+def test_fit_in_words(folder, data):
+    result = run("fit", data, "--target", "sales", "--method", "network", "-o", folder / "net.cadlag",
+                 "--drop-missing", *TINY)  # fmt: skip
+    assert "Training rows left out one at a time are predicted" in result.stdout
+    assert "the variance of sales is explained" in result.stdout
+    assert "What matters" in result.stdout
+    assert "do NOT agree yet" in result.stdout
+    assert f"Written: {folder / 'net.cadlag'}" in result.stdout
+    assert "column 'day' holds dates" in result.stderr
+    assert "column 'shop' holds 3 categories" in result.stderr
+    assert "rows left out: 1 of 30" in result.stderr
+    assert "\033[" not in result.output, "no colours in a pipe"
+    assert list(cadlag.load(folder / "net.cadlag").feature_names_in_[:2]) == ["day", "shop=north"]
+
+
+def test_one_input_that_is_a_date_breaks_at_a_date(folder, data):
+    result = run("fit", data, "-t", "sales", "-m", "network", "-o", folder / "day.cadlag", "--ignore", "shop",
+                 "--ignore", "price", "--draws", 40, "--warmup", 60, "--chains", 1, "--json")  # fmt: skip
+    found = json.loads(result.stdout)
+    days = np.datetime64("2024-01-01") + 7 * np.array([17, 18])
+    likeliest = found["breaks"]["likely"][0]
+    assert (likeliest["lower"], likeliest["upper"]) == pytest.approx(tuple(days.astype(float)))
+    assert any(f"between {days[0]} and {days[1]}" in finding["text"] for finding in found["verdict"])
+    assert likeliest["size"] == pytest.approx(30.0, abs=3.0)
+    assert found["score"]["r2"] > 0.9
+
+
+def test_auto_keeps_the_better_on_rows_left_out(folder, data):
+    out = folder / "auto.cadlag"
+    result = run("fit", data, "-t", "sales", "-o", out, "--drop-missing", "--json", *TINY)
+    found = json.loads(result.stdout)
+    assert re.search(r"The (network|kernel) is chosen: it predicts rows left out better", found["chosen"])
+    assert found["method"] == cadlag.load(out)._method
+    scores = {}
+    for name in ("network", "kernel"):
+        one = run("fit", data, "-t", "sales", "-m", name, "-o", out, "--drop-missing", "--json", *TINY)
+        scores[name] = json.loads(one.stdout)["score"]["log_score"]
+    assert found["method"] == max(scores, key=scores.get)
+    assert found["score"]["log_score"] == max(scores.values())
+
+
+def test_default_name_and_same_seed_same_file(folder, data, monkeypatch):
+    monkeypatch.chdir(folder)
+    options = ("-t", "sales", "-m", "nngp", "--drop-missing", *TINY)
+    run("fit", data, *options)
+    run("fit", data, *options, "--out", "other.cadlag", "--seed", "0")
+    assert (folder / "sales.cadlag").read_bytes() == (folder / "other.cadlag").read_bytes()
+    run("fit", data, *options, "--out", "other.cadlag", "--seed", "1")
+    assert (folder / "sales.cadlag").read_bytes() != (folder / "other.cadlag").read_bytes()
+
+
+def test_resume_goes_on(folder, data):
+    options = ("fit", data, "-t", "sales", "-m", "kernel", "--drop-missing")
+    run(*options, "--out", folder / "short.cadlag", "--resume", folder / "run.d", *TINY)
+    assert list((folder / "run.d").glob("chain-*"))
+    longer = (*TINY[2:], "--draws", "8")
+    run(*options, "--out", folder / "a.cadlag", "--resume", folder / "run.d", *longer)
+    run(*options, "--out", folder / "b.cadlag", *longer)
+    a, b = (cadlag.load(folder / name).posterior_.positions for name in ("a.cadlag", "b.cadlag"))
+    np.testing.assert_array_equal(a, b)
+    said = error(*options, "--resume", folder / "run.d", "--seed", 3, *TINY)
+    assert "holds a run with other data or settings" in said
+
+
+def test_interruption_keeps_the_draws(folder, data, monkeypatch):
+    """The third round of blocks is interrupted, as by Ctrl-C."""
+
+    def interrupt(self, label):
+        calls = []
+
+        def report(*arguments):
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+
+        return nullcontext(report)
+
+    monkeypatch.setattr("cadlag.commands.common.Talk.bar", interrupt)
+    out = folder / "partial.cadlag"
+    result = run("fit", data, "-t", "sales", "-m", "nngp", "-o", out, "--drop-missing", "--draws", "5000",
+                 "--warmup", "5", "--chains", "1")  # fmt: skip
+    assert re.search(r"note: interrupted: \d+ draws a chain are kept", result.stderr)
+    assert 1 <= cadlag.load(out).posterior_.n_draws < 5000
+    assert "Written" in result.stdout
+
+
+def test_interruption_before_the_first_draw(folder, data, monkeypatch):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "_fit", stop)
+    out = folder / "never.cadlag"
+    result = run("fit", data, "-t", "sales", "--drop-missing", "-o", out, code=130)
+    assert "--resume" in result.stderr
+    assert not out.exists()
+
+
+SMALL = {
+    "ml_gp": ("--set", "n_starts=1"),
+    "diwp": ("--set", "n_steps=4", "--set", "n_atoms=4", "--set", "n_inducing=8"),
+    "network": ("--set", "n_units=4", "--set", "bulk=false"),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_fits_predicts_and_reports(method, folder, data):
+    """One of them has no closed form for leaving rows out, and says so."""
+    out, page = folder / f"{method}.cadlag", folder / f"{method}.html"
+    options = ("--ignore", "shop", "--ignore", "price", "--json", *TINY, *SMALL.get(method, ()))
+    found = json.loads(run("fit", data, "-t", "sales", "-m", method, "-o", out, *options).stdout)
+    said = " ".join(finding["text"] for finding in found["verdict"])
+    assert (found["score"] is None) == (method == "diwp")
+    assert ("this method cannot leave rows out" in said) == (method == "diwp")
+    assert found["n_rows"] == N
+    points = np.array(column(run("predict", out, data).stdout, "point"), dtype=float)
+    assert np.isfinite(points).all()
+    assert len(points) == N
+    if method == "kernel":  # whose page is looked at in test_report
+        return
+    held_out = ("--data", data) if method == "nngp" else ()
+    run("report", out, "-o", page, *held_out)
+    text = page.read_text(encoding="utf-8")
+    if held_out:
+        assert f"On {N} held-out rows" in text
+        return
+    for finding in found["verdict"]:
+        assert html.escape(finding["text"], quote=True).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in text
+
+
+def test_further_settings(folder, data):
+    out = folder / "set.cadlag"
+    run("fit", data, "-t", "sales", "-m", "nngp", "-o", out, "--drop-missing", *TINY, "--set", "n_maps=1", "--set",
+        "amplitude=False", "--set", "point=mean")  # fmt: skip
+    found = cadlag.load(out)
+    assert (found.n_maps, found.amplitude, found.point) == (1, False, "mean")
+
+
+def test_many_rows_are_left_to_the_network(monkeypatch):
+    monkeypatch.setattr(fitting, "_fit", lambda name, *rest: name)
+    numbers = type("", (), {"rows": range(fitting.AUTO_ROWS + 1)})
+    chosen, _, why = fitting._choose(numbers, fitting.Run(), None)
+    assert chosen == "network"
+    assert "2001 rows" in why
+
+
+# predict -------------------------------------------------------------------------------------------------------------
+
+
+def test_predict(folder, data, model):
+    new = folder / "new.csv"
+    new.write_text("price,colour,shop,day\n2.0,red,north,2024-02-01\n1.0,blue,west,2024-07-01\n")
+    result = run("predict", model, new)
+    assert "another order" in result.stderr
+    assert "not used: 'colour'" in result.stderr
+    direct = cadlag.load(model)
+    X = np.array([[19754.0, 1, 0, 0, 2.0], [19905.0, 0, 0, 1, 1.0]])
+    point, std = direct.predict(X, return_std=True)
+    lower, upper = direct.predict_interval(X, 0.9).T
+    for name, values in {"point": point, "std": std, "lower": lower, "upper": upper}.items():
+        np.testing.assert_allclose(np.array(column(result.stdout, name), dtype=float), values, rtol=1e-12)
+    narrow = folder / "narrow.csv"
+    run("predict", model, new, "--out", narrow, "--coverage", "0.5")
+    np.testing.assert_allclose(
+        np.array(column(narrow.read_text(), "upper"), dtype=float), direct.predict_interval(X, 0.5)[:, 1], rtol=1e-12
+    )
+    found = json.loads(run("predict", model, new, "--json").stdout)
+    np.testing.assert_allclose(found["point"], point, rtol=1e-12)
+
+
+def test_rows_that_cannot_be_predicted_stay_empty(folder, data, model):
+    new = folder / "holes.csv"
+    new.write_text("day,shop,price\n2024-02-01,north,2\n2024-02-01,east,2\n2024-02-01,north,\n2024-02-01,west,1\n")
+    assert "row 2 (line 3), column 'shop' holds the category 'east'" in error("predict", model, new)
+    points = column(run("predict", model, new, "--drop-missing").stdout, "point")
+    assert [bool(point) for point in points] == [True, False, False, True]
+
+
+def test_known_target_is_scored(data, model):
+    said = run("predict", model, data, "--drop-missing").stderr
+    assert "'sales' is known for 29 rows: the error is" in said
+
+
+def test_models_from_python_predict_too(folder, data):
+    """Without a recipe: columns by name where there are names, else by place."""
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12.0)
+    new = folder / "plain.csv"
+    new.write_text("a,b\n0.5,1\n1,2\n")
+    model = METHODS["nngp"](n_draws=4, n_warmup=4, n_chains=1, random_state=0).fit(X, y)
+    model.save(folder / "array.cadlag")
+    found = json.loads(run("predict", folder / "array.cadlag", new, "--json").stdout)["point"]
+    np.testing.assert_allclose(found, model.predict([[0.5, 1], [1, 2]]))
+    model.name_inputs(["b", "a"]).save(folder / "named.cadlag")
+    found = json.loads(run("predict", folder / "named.cadlag", new, "--json").stdout)["point"]
+    with pytest.warns(UserWarning, match="valid feature names"):
+        np.testing.assert_allclose(found, model.predict([[1, 0.5], [2, 1]]))
+    new.write_text("a,b,c\n0.5,1,1\n")
+    assert "without names" in error("predict", folder / "array.cadlag", new)
+    with pytest.raises(ValueError, match="3 names were given for 2 inputs"):
+        model.name_inputs(["a", "b", "c"])
+
+
+def test_recipe_survives_python_and_goes_with_other_data(folder, model):
+    again = cadlag.load(model)
+    again.save(folder / "again.cadlag")
+    assert cadlag.load(folder / "again.cadlag").recipe_ == again.recipe_
+    again.fit(np.random.default_rng(0).normal(size=(12, 2)), np.arange(12.0))
+    assert not hasattr(again, "recipe_")
+
+
+# compare -------------------------------------------------------------------------------------------------------------
+
+
+def test_compare(folder, data):
+    out, plot = folder / "scores.csv", folder / "scores.svg"
+    methods = [*METHODS, "sklearn_gp"]
+    small = [word for words in SMALL.values() for word in words]
+    result = run("compare", data, "-t", "sales", "--methods", ",".join(methods), "--folds", 2, "--drop-missing",
+                 "--out", out, "--plot", plot, *TINY, *small)  # fmt: skip
+    for word in ("rmse", "crps", "log_score", "coverage", "seconds", *methods):
+        assert word in result.stdout, result.stdout
+    assert sorted(column(out.read_text(), "method")) == sorted(methods * 2)
+    assert plot.read_text().lstrip().startswith("<?xml")
+    found = json.loads(run("compare", data, "-t", "sales", "--methods", "boosting", "--folds", 2, "--drop-missing",
+                           "--json").stdout)  # fmt: skip
+    assert found["methods"][0]["method"] == "boosting"
+    assert {"rmse", "mae", "crps", "log_score", "coverage", "width", "seconds"} <= found["methods"][0].keys()
+
+
+def test_methods_are_compared_on_the_same_folds():
+    """Every rival beats the mean on a step, and a method that fails is left out once."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (60, 1))
+    y = 4.0 * (X[:, 0] > 0) + 0.2 * rng.standard_normal(60)
+    folds = list(compare(X, y, [*RIVALS, "kernel"], 3, 1, 0, {"n_draws": 0}))
+    assert [fold.method for fold in folds if fold.error] == ["kernel"]
+    rows = summarise(folds)
+    assert {row["method"] for row in rows} == set(RIVALS)
+    assert all(row["rmse"] < 0.5 * y.std() and row["folds"] == 3 for row in rows)
+    assert [row["crps"] for row in rows] == sorted(row["crps"] for row in rows)
+    again = list(compare(X, y, ["sklearn_gp"], 3, 1, 0))
+    first = [fold.scores["rmse"] for fold in folds if fold.method == "sklearn_gp"]
+    assert [fold.scores["rmse"] for fold in again] == first
+
+
+def test_an_interrupted_comparison_shows_what_is_done(folder, data, monkeypatch):
+    def interrupted(self, X, y):
+        warnings.warn("interrupted: 3 draws a chain are kept", UserWarning, stacklevel=2)
+        return self
+
+    monkeypatch.setattr(METHODS["nngp"], "fit", interrupted)
+    result = run("compare", data, "-t", "sales", "--methods", "sklearn_gp,nngp", "--drop-missing", "--folds", 2)
+    assert "interrupted: 1 of 4 fits are shown" in result.stderr
+    assert "sklearn_gp" in result.stdout
+
+
+# Mistakes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("fit", "{data}", "-t", "sale"), "no column 'sale': did you mean 'sales'?"),
+        (("fit", "{data}", "-t", "sales"), "row 5 (line 6), column 'price' is missing"),
+        (("fit", "{data}", "-t", "shop"), "the target 'shop' is text"),
+        (("fit", "{data}", "-t", "sales", "-m", "kernle"), "did you mean 'kernel'?"),
+        (("fit", "{folder}/none.csv", "-t", "sales"), "there is no file"),
+        (("fit", "{folder}", "-t", "sales"), "is a directory"),
+        (("fit", "{data}", "-t", "sales", "-o", "{folder}/none/x"), "there is no directory"),
+        (("fit", "{data}", "-t", "sales", "-o", "{data}"), "is the file that is read"),
+        (("fit", "{data}", "-t", "sales", "-o", "{folder}"), "cannot be written"),
+        (("fit", "{data}", "-t", "sales", "--ignore", "prize"), "did you mean 'price'?"),
+        (("fit", "{data}", "-t", "sales", "--draws", "0"), "Invalid value for '--draws'"),
+        (("fit", "{data}"), "Missing option"),
+        (("fit", "{model}", "-t", "sales"), "is not a table"),
+        (("predict", "{data}", "{data}"), "is cut short or not a cadlag file"),
+        (("predict", "{model}", "{model}"), "is not a table"),
+        (("predict", "{model}", "{data}"), "--drop-missing"),
+        (("predict", "{model}", "{data}", "--coverage", "1.5"), "--coverage must lie strictly between 0 and 1"),
+        (("predict", "{folder}/none", "{data}"), "There is no file"),
+        (("compare", "{data}", "-t", "sales", "--methods", "forest"), "did you mean 'random_forest'?"),
+        (("compare", "{data}", "-t", "sales", "--drop-missing", "--folds", "99"), "2 to 29 folds"),
+        (("compare", "{data}", "-t", "sales", "--plot", "{folder}/a.txt"), "must end in .png"),
+        (("reproduce", "no such paper"), "there is no paper"),
+        (("reproduce", "smith1999"), "there is no paper 'smith1999': try loria2025"),
+        (("fit", "{data}", "-t", "sales", "--set", "alpha"), "--set takes NAME=VALUE"),
+        (("fit", "{data}", "-t", "sales", "-m", "kernel", "--set", "alhpa=1"), "did you mean 'alpha'?"),
+        (
+            ("fit", "{data}", "-t", "sales", "--drop-missing", "-m", "diwp", "--resume", "{folder}/r"),
+            "cannot be resumed",
+        ),
+        (("report", "{data}"), "is cut short or not a cadlag file"),
+        (("report", "{model}", "-o", "{model}"), "is the file that is read"),
+        (("report", "{model}", "--data", "{data}"), "--drop-missing"),
+        (("explain",), "No such command"),
+    ],
+)
+def test_mistakes(folder, data, model, arguments, words):
+    filled = [argument.format(folder=folder, data=data, model=model) for argument in arguments]
+    said = error(*filled)
+    assert words in re.sub(r"[│╭╮╰╯─\s]+", " ", said)
+
+
+def test_a_cut_model_is_refused(folder, data, model):
+    whole, cut = model.read_bytes(), folder / "cut.cadlag"
+    for length in np.linspace(0, len(whole) - 1, 25).astype(int):
+        cut.write_bytes(whole[:length])
+        assert "write it again" in error("predict", cut, data)
+
+
+def test_a_full_disk_is_one_sentence(folder, data, model, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("cadlag.frames.replacing", full)
+    out = folder / "full.csv"
+    assert "No space left on device" in error("predict", model, data, "--drop-missing", "--out", out)
+    assert not out.exists()
+
+
+def test_a_bug_is_not_a_mistake(data, model, monkeypatch):
+    def broken(*arguments):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("cadlag.commands.predicting._predictions", broken)
+    with pytest.raises(TypeError, match="a bug"):
+        run("predict", model, data, "--drop-missing")
+
+
+# The program ---------------------------------------------------------------------------------------------------------
+
+
+def test_help_and_version_do_not_load_the_numerical_libraries():
+    script = (
+        "import sys, cadlag.cli; print([m for m in ('numpy', 'numba', 'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
+    assert run("--version").stdout == f"cadlag {cadlag.__version__}\n"
+    text = run("--help").stdout
+    for command in ("fit", "predict", "compare", "report", "reproduce", "demo"):
+        assert command in text
+        assert "--help" in run(command, "--help").stdout
+
+
+def test_what_is_missing_is_said(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "cadlag.cli")
+    with pytest.raises(SystemExit) as found:
+        importlib.import_module("cadlag.cli")
+    assert found.value.code == 2
+    assert capsys.readouterr().err == "the command needs typer: pip install 'cadlag[cli]'\n"
+
+
+def test_methods_are_completed():
+    assert set(METHOD_NAMES) == set(METHODS)
+    assert _complete_method("n") == ["network", "nngp"]
+
+
+def test_columns_are_completed(data):
+    words = f"cadlag fit {data} --target pr"
+    environment = {"_CADLAG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
+    script = "from cadlag.cli import app; app(prog_name='cadlag')"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                           env={**os.environ, **environment})  # fmt: skip
+    assert found.stdout.split() == ["price"]
+
+
+@pytest.mark.slow
+def test_output_into_a_closed_pipe(data, model):
+    command = f"{sys.executable} -m cadlag.cli predict {model} {data} --drop-missing"
+    code = command + " | true; echo ${PIPESTATUS[0]}"
+    found = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
+    assert "Traceback" not in found.stderr
+    assert found.stdout.strip() == "0"

@@ -1,0 +1,220 @@
+"""Tables: what is recognised in them, what is refused and in which words, and the recipe for new ones."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cadlag.frames import Kind, read_frame, recognise, suggest, to_csv, write_csv
+from cadlag.recipes import Input, Recipe
+
+TABLE = (
+    "day,shop,price,open,sales\n2024-01-01,north,1.5,true,10\n2024-01-02,south,2,false,20.5\n"
+    "2024-01-04,west,.5,true,-3e1\n"
+)
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text, name="data.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def learn(path, target="sales", **options):
+    frame = read_frame(path)
+    recipe, _ = Recipe.learn(frame, target, **options)
+    return frame, recipe
+
+
+def test_columns_become_numbers(table):
+    frame, recipe = learn(table(TABLE), categories=["shop"])
+    assert [column.kind for column in recipe.inputs] == ["date", "category", "number", "boolean"]
+    assert recipe.columns == ["day", "shop=north", "shop=south", "shop=west", "price", "open"]
+    found = recipe.encode(frame, with_target=True)
+    first = (datetime.date(2024, 1, 1) - datetime.date(1970, 1, 1)).days
+    expected = [[first, 1, 0, 0, 1.5, 1], [first + 1, 0, 1, 0, 2, 0], [first + 3, 0, 0, 1, 0.5, 1]]
+    np.testing.assert_array_equal(found.X, expected)
+    np.testing.assert_array_equal(found.y, [10, 20.5, -30])
+    assert recipe.inputs[0].text(first + 3.0) == "2024-01-04"
+
+
+def test_two_categories_are_one_column(table):
+    frame, recipe = learn(table("kind,sales\nb,1\na,2\nb,3\na,5\n"))
+    assert recipe.columns == ["kind=b"]
+    np.testing.assert_array_equal(recipe.encode(frame).X[:, 0], [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "-2.5", "+3e-4", ".5"], Kind("number")),
+        (["True", "False", "True"], Kind("boolean")),
+        (["0", "1", "1"], Kind("number")),
+        (["2024-01-01", "2024-02-29T12:30:00+02:00"], Kind("date", "iso")),
+        (["2024-01-01", "2024-02-29T00:00:00"], Kind("date", "day")),
+        (["31/12/2024", "01/02/2024"], Kind("date", "%d/%m/%Y")),
+        (["12/31/2024", "01/02/2024"], Kind("date", "%m/%d/%Y")),
+        (["1.2.2024 08:15", "3.2.2024 23:00"], Kind("date", "%d.%m.%Y %H:%M")),
+        (["2024-01", "2024-02"], Kind("date", "%Y-%m")),
+        (["1_000", "x", "y"], Kind("category")),
+        (["a", "b", "NA"], Kind("category")),
+    ],
+)
+def test_kinds(table, cells, kind):
+    frame = read_frame(table("c,d\n" + "".join(f"{cell},1\n" for cell in cells)))
+    assert recognise(frame, "c") == kind
+
+
+def test_dates_against_the_calendar():
+    reader = Input("t", "date", "iso")
+    for text, days in (("1970-01-02", 1.0), ("1970-01-01T12:00", 0.5), ("1970-01-01T02:00+02:00", 0.0)):
+        frame = type("", (), {"cells": lambda self, name, text=text: [text]})()
+        assert reader.encode(frame)[0, 0] == days
+    assert reader.text(0.5) == "1970-01-01T12:00:00"
+    assert Input("t", "date", "day").text(30.9) == "1970-02-01"
+    assert Input("t", "number").text(30.9) == "30.9"
+
+
+def test_delimiters_decimals_and_encodings(table):
+    plain = read_frame(table("a,b\n1.5,2\n"))
+    for text in ("a;b\n1.5;2\n", "a\tb\r\n1.5\t2\r\n", "\ufeffa|b\n\n 1.5 | 2\n\n", '"a","b"\n"1.5","2"\n'):
+        assert read_frame(table(text)).columns == plain.columns
+    comma = read_frame(table("a;b\n1,5;2\n2,25;3\n"))
+    assert recognise(comma, "a") == Kind("number", ",")
+    assert Input("a", "number", ",").encode(comma)[:, 0].tolist() == [1.5, 2.25]
+    latin = read_frame(table("größe,b\n1,2\n".encode("cp1252")))
+    assert list(latin.columns) == ["größe", "b"]
+    assert "Windows-1252" in latin.notes[0]
+
+
+def test_row_labels_are_left_out(table):
+    frame = read_frame(table('"","a"\n"1",3\n"2",4\n'))
+    assert list(frame.columns) == ["a"]
+    assert "row labels" in frame.notes[0]
+
+
+def test_parquet_is_the_same_table(table, tmp_path):
+    frame = pd.DataFrame(
+        {"day": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-04"]), "shop": ["north", "south", "west"],
+         "price": [1.5, 2.0, np.nan], "open": [True, False, True], "sales": [10.0, 20.5, -30.0]}
+    )  # fmt: skip
+    frame.to_parquet(tmp_path / "data.parquet")
+    csv_frame, recipe = learn(table(TABLE.replace(",.5,", ",,")), categories=["shop"])
+    read = read_frame(tmp_path / "data.parquet")
+    for one in (recipe, Recipe.learn(read, "sales", categories=["shop"])[0]):
+        assert one.columns == recipe.columns
+        ours, theirs = (one.encode(f, drop_missing=True) for f in (csv_frame, read))
+        np.testing.assert_array_equal(ours.X, theirs.X)
+        assert ours.rows.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        (b"a,b\n1,\0\n", "is not a table"),
+        ("a,b\n", "has no rows of data"),
+        ("1,2\n3,4\n", "numbers in its first line"),
+        ("a,a\n1,2\n", "two columns of the name 'a'"),
+        ("a,b\n1,2\n\n3\n", r"row 2 \(line 4\) has 1 cells and the first line 2 names"),
+        ("a,b\n1,2,3\n", r"row 1 \(line 2\) has 3 cells"),
+        (b"PAR1 and nothing more", "damaged Parquet"),
+    ],
+)
+def test_what_is_not_a_table(table, text, words):
+    with pytest.raises(ValueError, match=words):
+        read_frame(table(text))
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read_frame(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match="is a directory"):
+        read_frame(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x,sales\n1,2\n2,3\n", None),
+        ("x,sale\n1,2\n2,3\n", r"no column 'sales': did you mean 'sale'\?"),
+        ("x,sales\n1,a\n2,b\n", "the target 'sales' is text"),
+        ("x,sales\n1,2024-01-01\n2,2024-01-02\n", "the target 'sales' is dates"),
+        ("x,sales\n1,5\n2,5\n", "does not vary"),
+        ("sales\n1\n2\n", "no column to predict 'sales' from"),
+        ("x,sales\n7,1\n7,2\n", "no column to predict 'sales' from"),
+        ("x,sales\n1,1\n2,2\nabc,3\n4,4\n", r"row 3 \(line 4\), column 'x' holds 'abc' among numbers"),
+        ("x,sales\n1,1\n2,inf\n", r"row 2 .*column 'sales' holds 'inf'"),
+        ("x,sales\n01/02/2024,1\n02/03/2024,2\n", "day and month cannot be told apart"),
+        ('x,sales\n"1,200",1\n"2,500.5",2\n', "numbers such as '1,200': write them plainly"),
+        ("x,sales\n$5,1\n$6,2\n", "numbers such as"),
+        ("x,sales\n12%,1\n6%,2\n", "numbers such as"),
+        ("x,sales\n" + "".join(f"name{i},{i}\n" for i in range(9)), "9 different texts in 9 rows.*--ignore x"),
+    ],
+)
+def test_what_cannot_be_learned(table, text, words):
+    if words is None:
+        assert learn(table(text))[1].columns == ["x"]
+        return
+    with pytest.raises(ValueError, match=words):
+        learn(table(text))
+
+
+def test_missing_values_are_refused_by_name_or_left_out(table):
+    frame, recipe = learn(table("x,k,sales\n1,a,1\n,b,2\n3,a,3\n4,NA,4\n5,b,?\n"))
+    with pytest.raises(
+        ValueError, match=r"row 2 \(line 3\), column 'x' is missing; 3 rows are like this.*--drop-missing"
+    ):
+        recipe.encode(frame, with_target=True)
+    found = recipe.encode(frame, with_target=True, drop_missing=True)
+    np.testing.assert_array_equal(found.X, [[1, 0], [3, 0]])
+    assert found.rows.tolist() == [0, 2]
+    assert recipe.encode(frame, drop_missing=True).rows.tolist() == [0, 2, 4]
+    assert "rows left out: 3 of 5" in found.notes[0]
+
+
+def test_new_tables_are_read_by_the_recipe(table):
+    _, recipe = learn(table("x,k,c,sales\n1,a,9,1\n2,b,9,2\n3,c,9,4\n4,a,9,5\n5,b,9,6\n6,c,9,0\n"))
+    assert recipe.columns == ["x", "k=a", "k=b", "k=c"]
+    again = Recipe.from_tree(recipe.to_tree())
+    assert again == recipe
+    new = read_frame(table("extra,k,x\n0,b,7\n1,a,8\n"))
+    np.testing.assert_array_equal(again.encode(new).X, [[7, 0, 1, 0], [8, 1, 0, 0]])
+    remarks = " ".join(again.remarks(new))
+    assert "another order" in remarks
+    assert "not used: 'extra'" in remarks
+    with pytest.raises(ValueError, match=r"row 1 .*category 'z', which the model never saw \(known: 'a', 'b', 'c'\)"):
+        again.encode(read_frame(table("k,x\nz,7\n")))
+    with pytest.raises(ValueError, match="has no column 'x'"):
+        again.encode(read_frame(table("k,z\na,7\n")))
+    with pytest.raises(ValueError, match="holds 'high', not a number"):
+        again.encode(read_frame(table("k,x\na,high\n")))
+    with pytest.raises(ValueError, match="every row has a missing value"):
+        again.encode(read_frame(table("k,x\nz,7\n")), drop_missing=True)
+
+
+@pytest.mark.parametrize("change", [{"inputs": None}, {"target": {}}, {"inputs": [{"name": "x", "kind": "code"}]}])
+def test_damaged_recipe(change):
+    tree = {**Recipe.of_numbers(["x"]).to_tree(), **change}
+    with pytest.raises(ValueError, match="recipe in the model file is damaged"):
+        Recipe.from_tree(tree)
+
+
+def test_written_tables_are_read_again(tmp_path):
+    rows = [[0.1 + 0.2, 1e-300], [float("nan"), -5.0]]
+    assert to_csv(["a", "b"], rows) == "a,b\n0.30000000000000004,1e-300\n,-5.0\n"
+    write_csv(tmp_path / "out.csv", ["a", "b"], rows)
+    assert read_frame(tmp_path / "out.csv").columns == {"a": ["0.30000000000000004", ""], "b": ["1e-300", "-5.0"]}
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_suggestions():
+    assert suggest("Sale", ["price", "sales"]).startswith("did you mean 'sales'?")
+    assert suggest("zzz", ["a"]) == "There is 'a'"
+    assert suggest("zzz", [str(i) for i in range(20)]).endswith("and 8 more")
