@@ -37,6 +37,7 @@ class MixtureOfNormals(BaseDistribution):
     --------
     >>> import pandas as pd
     >>> from cadlag.predictive import Predictive
+    >>> from cadlag.skpro import MixtureOfNormals
     >>> law = Predictive([[0.0, 1.0], [2.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]])
     >>> MixtureOfNormals(law, pd.RangeIndex(2), pd.Index(["y"])).mean()
          y
@@ -150,6 +151,7 @@ class ProbabilisticRegressor(BaseProbaRegressor):
     --------
     >>> import pandas as pd
     >>> from cadlag import NNGPRegressor
+    >>> from cadlag.skpro import ProbabilisticRegressor
     >>> X, y = pd.DataFrame({"x": [0.0, 0.3, 0.5, 0.8, 1.0]}), pd.DataFrame({"y": [0.0, 0.2, 0.1, 5.2, 5.0]})
     >>> regressor = ProbabilisticRegressor(NNGPRegressor(sampler="ml")).fit(X, y)
     >>> regressor.predict_interval(X, coverage=0.9).shape
