@@ -1,10 +1,25 @@
 """Sphinx configuration."""
 
+import matplotlib
+
+matplotlib.use("Agg")
+
 project = "cadlag"
 author = "the cadlag developers"
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
 numpydoc_show_class_members = False
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery"]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "capture_repr": (),
+    "remove_config_comments": True,
+}
+# The gallery is served by name, and configuration values that hold functions cannot be kept between builds.
+suppress_warnings = ["config.cache"]
 html_theme = "alabaster"
 html_theme_options = {"description": "Bayesian regression on functions that jump", "page_width": "1100px"}
 autodoc_typehints = "description"
