@@ -11,7 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import BayesGPRegressor, load
+from cadlag.datasets import simulate
+from cadlag.experiment import evaluate_task
 from cadlag.methods import METHODS
+from cadlag.metrics import score
+from cadlag.rows import Task
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"
 pytestmark = pytest.mark.filterwarnings(QUIET)
@@ -124,6 +128,15 @@ def test_unit_cube_over_training_and_test_rows():
     np.testing.assert_allclose(model.predict(wide[:2]), model.predict(wide)[:2], rtol=1e-12)
     inside = rounds(scale_over="train_and_test").fit(X, Y, X_test=X[:3])
     np.testing.assert_array_equal(inside.posterior_.positions, rounds().fit(X, Y).posterior_.positions)
+
+
+def test_experiments_give_it_the_test_inputs_that_its_settings_want():
+    assert [rounds(scale_over=over).wants_test_inputs for over in ("train", "train_and_test")] == [False, True]
+    settings = {"n_draws": 3, "n_warmup": 3, "n_chains": 1, "sampler": "tgp", "scale_over": "train_and_test"}
+    data, own = simulate("2d", 4), BayesGPRegressor(**settings, random_state=4)
+    law = own.fit(data.X_train, data.y_train, X_test=data.X_test).predict_distribution(data.X_test)
+    values = evaluate_task(Task("sim2d", "bayes_gp", settings, 4))
+    assert values["crps"] == score(law, data.y_test)["crps"]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ class Constant:
     def __init__(self, shift=0.0, noisy=False, random_state=None):
         self.shift, self.noisy, self.random_state = shift, noisy, random_state
 
-    def fit(self, X, y):
+    def fit(self, X, y, **seen):
+        type(self).seen = seen
         self.mean_ = y.mean() + self.shift
         self.diagnostics_ = {"worst_rhat": 1.01, "n_failures": np.int64(3), "ok": True, "verdict": "fine", "draws": [1]}
         if self.noisy:
@@ -272,6 +273,16 @@ def test_evaluate_scores_times_and_diagnoses(constant):
     assert values["warned"] == 0.0
     assert min(values["fit_seconds"], values["predict_seconds"]) > 0
     assert Constant.calls == ((5, 100),)
+
+
+def test_test_inputs_are_given_to_those_who_ask(constant, monkeypatch):
+    evaluate_task(Task("sim1d", "constant", {}, 5))
+    assert Constant.seen == {}
+    monkeypatch.setattr(Constant, "wants_test_inputs", property(lambda self: self.shift > 0.0), raising=False)
+    for shift, given in ((0.0, []), (1.0, ["X_test"])):
+        evaluate_task(Task("sim1d", "constant", {"shift": shift}, 5))
+        assert list(Constant.seen) == given
+    np.testing.assert_array_equal(Constant.seen["X_test"], datasets.simulate("1d", 5).X_test)
 
 
 def test_convergence_warnings_are_recorded_every_time_and_others_shown(constant):

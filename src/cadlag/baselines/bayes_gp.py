@@ -203,6 +203,11 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
         if not (self.m0r1 is None or isinstance(self.m0r1, bool | np.bool_)):
             raise ValueError(f"m0r1 must be True, False, or None for the preset's, got {self.m0r1!r}")
 
+    @property
+    def wants_test_inputs(self) -> bool:
+        """Whether `fit` must be given the test inputs, as `X_test`."""
+        return bool(self.scale_over == "train_and_test")
+
     def _correlation(self) -> str:
         return self.correlation or PRESETS[self.preset][0]
 
@@ -228,7 +233,7 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
             The fitted regressor.
         """
         self._check_settings()
-        if (X_test is None) == (self.scale_over == "train_and_test"):
+        if (X_test is None) == self.wants_test_inputs:
             raise ValueError('X_test and scale_over="train_and_test" go together: give both or neither')
         self._spanning = None if X_test is None else _checked(X_test)
         try:
