@@ -74,7 +74,7 @@ def write_tree(path: str | os.PathLike[str], tree: dict[str, Any], kind: str) ->
     arrays: list[np.ndarray] = []
     node = _encode(tree, "tree", arrays, 0)
     manifest = _manifest_bytes({"format": FORMAT, "version": VERSION, "kind": kind, "tree": node})
-    with _replacing(os.fspath(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(os.fspath(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_entry(MANIFEST, len(manifest)), manifest)
         for number, array in enumerate(arrays):
             # The announced size only decides whether the entry needs 64-bit lengths.
@@ -210,7 +210,7 @@ def sync_directory(path: str) -> None:
 
 
 @contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
+def replacing(path: str) -> Iterator[BinaryIO]:
     """Open a temporary neighbour that takes the place of `path` when the block ends well and vanishes otherwise."""
     directory, name = os.path.split(path)
     # Not tempfile: its files are readable by their owner only, and the result should follow the user's umask.

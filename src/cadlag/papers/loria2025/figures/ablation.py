@@ -1,0 +1,29 @@
+"""Figure 6: the first 1-d replicate with several α: median and 25-75 % band of the predictive law on a fine grid."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cadlag.datasets import simulate
+from cadlag.papers.loria2025.curves import Curves, grid
+from cadlag.papers.loria2025.figures.style import COLOURS, POINTS, panels
+from cadlag.papers.loria2025.figures.wants import Figure, Want
+from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED
+
+
+def _draw(curves: Mapping[str, Curves]) -> Any:
+    data, colour = simulate("1d", 0), COLOURS["Dα-KP"]
+    canvas, axes = panels(len(curves), n_columns=3, width=3.2, sharex=True, sharey=True)
+    for place, (label, found) in zip(axes, curves.items()):
+        place.fill_between(grid(), found["lower"], found["upper"], color=colour, alpha=0.25, lw=0)
+        place.plot(grid(), found["median"], color=colour, lw=1.2)
+        place.plot(data.X_train[:, 0], data.y_train, ".", color=POINTS, ms=3)
+        place.set(title=label)
+        place.margins(x=0.01)
+    return canvas
+
+
+FIGURE = Figure(
+    "Ablation in α, 1-d",
+    {f"α = {alpha:g}": Want("ablation", CONVERGED["Dα-KP"].having(alpha=alpha), "sim1d") for alpha in ALPHAS},
+    _draw,
+)
