@@ -5,6 +5,6 @@
 """
 
 from cadlag.papers.loria2025.plan import Part
-from cadlag.papers.loria2025.reproduce import reproduce
+from cadlag.papers.loria2025.runs import reproduce
 
 __all__ = ["Part", "reproduce"]

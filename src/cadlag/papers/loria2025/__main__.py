@@ -4,9 +4,11 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from cadlag.papers.loria2025 import readme
 from cadlag.papers.loria2025.plan import Part
-from cadlag.papers.loria2025.reproduce import reproduce, take
+from cadlag.papers.loria2025.runs import TABLE_ROWS, read_rows, reproduce, take
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -33,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     fits.add_argument("--missing", action="store_true", help="do the fits that the package's rows lack, in OUT/rows")
     fits.add_argument("--again", action="store_true", help="do all fits, in OUT/again")
     parser.add_argument("--take", action="append", default=[], help="first copy rows of this file that belong in ROWS")
+    parser.add_argument("--readme", help="write the tables of ROWS into this Markdown file and stop")
     parser.add_argument("--data", type=_words, default=(), help="fit only to these data")
     parser.add_argument("--methods", type=_words, default=(), help="fit only these methods, by registry name")
     parser.add_argument("--versions", type=_words, default=(), help="fit only published, converged or best")
@@ -40,10 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _required(rows: str | None) -> str:
+def _required(flag: str, rows: str | None) -> str:
     """Return the directory of row files, or say that it is wanted."""
     if rows is None:
-        raise ValueError("--take needs --rows: the directory that rows are copied to.")
+        raise ValueError(f"{flag} needs --rows, a directory of row files.")
     return rows
 
 
@@ -65,7 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     part = Part(args.data, args.methods, args.versions, args.seeds)
     try:
         if args.take:
-            take(args.take, _required(args.rows))
+            take(args.take, _required("--take", args.rows))
+        if args.readme:
+            readme.update(Path(args.readme), read_rows(Path(_required("--readme", args.rows)), TABLE_ROWS))
+            return 0
         complaints = reproduce(args.out, args.only, args.quick, args.jobs, args.rows, fits, part)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)

@@ -3,7 +3,8 @@
 What the paper does not say is chosen by evidence in its numbers: two kernel maps, no intercept but in one dimension,
 raw simulations, standardised UCI data; where its code or the packages that it calls have defaults, those.
 
-A configuration is the key of a row: settings that are an estimator's default are left out, so that equal means equal.
+A configuration is the key of a row: settings that are an estimator's default are left out, so that equal means equal
+(but for the lengths of chains, which are given whole).
 """
 
 from collections.abc import Mapping

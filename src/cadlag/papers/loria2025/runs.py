@@ -17,7 +17,7 @@ from typing import Any
 
 from cadlag import storage
 from cadlag.experiment import evaluate_task, run
-from cadlag.papers.loria2025 import curves, tables
+from cadlag.papers.loria2025 import curves, readme, tables
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, Part, Scale, table_tasks
@@ -210,8 +210,7 @@ def _write_tables(names: Iterable[str], scale: Scale, source: Path, out: Path) -
     rows = read_rows(source, TABLE_ROWS)
     for name in (name for name in names if name in TABLES):
         entries = tables.cells(name, rows, scale)
-        heading = f"# {name.capitalize().replace('-', ' ')}: {TABLES[name].title}\n\n"
-        _write(out / f"{name}.md", (heading + tables.to_markdown(name, entries)).encode())
+        _write(out / f"{name}.md", f"# {readme.title(name)}\n\n{tables.to_markdown(name, entries)}".encode())
         _write(out / f"{name}.csv", tables.to_csv(entries).encode())
 
 
