@@ -107,7 +107,7 @@ def test_quick_fits_are_never_taken_for_full_ones():
     names = [*TABLES, *FIGURES]
     for kind, quick in wanted(names, QUICK, Part()).items():
         assert not {task.key for task in quick} & {task.key for task in wanted(names, FULL, Part())[kind]}
-    assert len(QUICK.load("sim10d", 0).y_train) == 80
+    assert len(QUICK.load("sim10d", 0).y_train) == 60
     assert len(QUICK.load("sim10d", 0).y_test) == 300
     assert len(QUICK.load("sim2d", 0).y_train) == 49
 
@@ -262,26 +262,46 @@ def test_curves_of_a_kernel_process():
     assert np.all(quartiles["median"] < quartiles["upper"])
 
 
-@pytest.mark.parametrize("name", FIGURES)
+def drawn(figure, found):
+    """All numbers in the axes of a figure."""
+    numbers = []
+    for axes in figure.draw(found).axes:
+        numbers += [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
+        numbers += [path.vertices.ravel() for item in axes.collections for path in item.get_paths()]
+        numbers += [np.asarray(image.get_array()).ravel() for image in axes.images]
+    return np.concatenate(numbers)
+
+
+# One figure of each kind.
+@pytest.mark.parametrize("name", {figure.draw: name for name, figure in FIGURES.items()}.values())
 def test_figures_are_functions_of_curves(name):
     figure, rng = FIGURES[name], np.random.default_rng(1)
     found = {label: made_up(want, rng) for label, want in figure.wants.items()}
-    first = picture(figure, found)
-    assert first.startswith(b"\x89PNG")
-    label = next(iter(found))
+    *_, label = found
     other = {**found, label: {k: v if k == "n_chains" else 1.3 * v for k, v in found[label].items()}}
-    assert picture(figure, other) != first
+    first, changed = drawn(figure, found), drawn(figure, other)
+    assert changed.shape != first.shape or not np.allclose(changed, first)
+    assert 0 < len(drawn(figure, {label: found[label]})) <= len(first)
+
+
+def test_pictures_are_files_of_their_curves():
+    figure = FIGURES["figure-1"]
+    found = {label: made_up(want, np.random.default_rng(2)) for label, want in figure.wants.items()}
+    assert picture(figure, found).startswith(b"\x89PNG")
+    assert picture(figure, found) == picture(figure, found)
 
 
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
 def test_quick_does_everything_once(cheap, monkeypatch, tmp_path):
+    monkeypatch.setattr(f"{MODULE}.picture", lambda figure, found: f"{figure.title} {len(found)}".encode())
     assert reproduce(tmp_path, quick=True, progress=False) == []
     names = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert names == {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES}
     before = {name: (tmp_path / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
+    monkeypatch.setattr(curves, "evaluate", never)
     assert reproduce(tmp_path, quick=True, progress=False) == []
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
 

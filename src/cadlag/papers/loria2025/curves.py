@@ -22,7 +22,6 @@ Load = Callable[[str, int], datasets.Dataset]
 Curves = dict[str, Array]
 
 QUARTILES = (0.25, 0.5, 0.75)
-PRIOR = "prior"  # stands for data where nothing is fitted
 N_GRID = 1000
 DISTANCES = np.linspace(0.05, 2.0, 40)
 _MOST_DRAWS = 1000

@@ -13,6 +13,7 @@ from cadlag.papers.loria2025.versions import DEPTHS, PUBLISHED, SIMULATIONS, UCI
 from cadlag.rows import Task
 
 METHODS = (*PUBLISHED, "network")
+PRIOR = "prior"  # stands for data where nothing is fitted
 
 
 @dataclass(frozen=True)
@@ -137,17 +138,20 @@ def _as_it_is(task: Task) -> Task:
     return task
 
 
-_QUICK_ROWS = 80
-_FEW_DRAWS = {"n_draws": 100, "n_warmup": 150, "n_chains": 2}
-_FEW_ROUNDS = {"n_draws": 400, "n_warmup": 200, "n_chains": 1}
+_QUICK_ROWS = 60
+_FEW_DRAWS = {"n_draws": 60, "n_warmup": 100, "n_chains": 2}
+_FEW_ROUNDS = {"n_draws": 300, "n_warmup": 150, "n_chains": 1}
 _QUICK: dict[str, dict[str, Any]] = {
     "diwp": {"n_steps": 200, "n_samples": 2, "n_inducing": 30},
     "ml_gp": {"n_starts": 2},
+    "shallow_stable": {"n_draws": 80, "n_warmup": 60, "n_chains": 1},
 }
 
 
 def _quicker(task: Task) -> Task:
     """The same task with so few draws that only its shape is right."""
+    if task.data == PRIOR:
+        return Task(task.data, task.method, {**task.configuration, "n_samples": 1000}, task.seed)
     rounds = task.configuration.get("sampler") in ("independence", "tgp")
     fewer = _QUICK.get(task.method, _FEW_ROUNDS if rounds else _FEW_DRAWS)
     return Task(task.data, task.method, {**task.configuration, **fewer}, task.seed)

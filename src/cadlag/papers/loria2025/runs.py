@@ -20,7 +20,7 @@ from cadlag.experiment import evaluate_task, run
 from cadlag.papers.loria2025 import curves, readme, tables
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
-from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, Part, Scale, table_tasks
+from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
 from cadlag.rows import Row, RowFile, Task
 
 FITS = ("none", "missing", "again")
@@ -64,12 +64,15 @@ def reproduce(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(rows) if rows is not None else _row_folder(folder, quick, fits)
-    complaints: list[str] = []
-    if quick or fits != "none":
-        source.mkdir(parents=True, exist_ok=True)
-        complaints += _do_fits(names, scale, source, part or Part(), n_jobs, progress)
+    waiting = wanted(names, scale, part or Part()) if quick or fits != "none" else {}
+    complaints, waiting = _without_absent_data(waiting, scale)
+    # Pictures need not wait for the fits of tables, which are many.
+    for kind in sorted(waiting, key=lambda kind: kind == TABLE_ROWS):
+        if kind == TABLE_ROWS:
+            complaints += _write_figures(names, scale, source, folder)
+        complaints += _do_fits(kind, waiting[kind], scale, source, n_jobs, progress)
     _write_tables(names, scale, source, folder)
-    return complaints + _write_figures(names, scale, source, folder)
+    return complaints if waiting else complaints + _write_figures(names, scale, source, folder)
 
 
 def chosen(only: Sequence[str] | None) -> list[str]:
@@ -132,41 +135,33 @@ def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Tas
     return {kind: [task for task in tasks if part.has(task)] for kind, tasks in found.items()}
 
 
-def _do_fits(
-    names: Sequence[str], scale: Scale, source: Path, part: Part, n_jobs: int, progress: bool
-) -> list[str]:  # fmt: skip
-    """Do the fits that are not in the row files; return what went wrong."""
-    by_kind = wanted(names, scale, part)
-    absent = _absent({task.data for tasks in by_kind.values() for task in tasks} - {curves.PRIOR}, scale)
-    complaints = list(absent.values())
-    for kind, tasks in by_kind.items():
-        evaluate = (
-            partial(evaluate_task, load=scale.load)
-            if kind == TABLE_ROWS
-            else partial(curves.evaluate, kind=kind, load=scale.load)
-        )
-        try:
-            run(
-                [task for task in tasks if task.data not in absent],
-                source / f"{kind}.jsonl",
-                evaluate,
-                n_jobs,
-                progress,
-            )
-        except RuntimeError as error:
-            complaints.append(str(error))
-    return complaints
-
-
-def _absent(data: Iterable[str], scale: Scale) -> dict[str, str]:
-    """Return why data that cannot be had cannot."""
-    reasons = {}
-    for name in sorted(data):
+def _without_absent_data(waiting: dict[str, list[Task]], scale: Scale) -> tuple[list[str], dict[str, list[Task]]]:
+    """Drop the fits to data that cannot be had; return why they cannot, and the rest."""
+    absent = {}
+    for name in sorted({task.data for tasks in waiting.values() for task in tasks} - {PRIOR}):
         try:
             scale.load(name, 0)
         except FileNotFoundError as error:
-            reasons[name] = f"Left out what needs {name}: {error}"
-    return reasons
+            absent[name] = f"Left out what needs {name}: {error}"
+    rest = {kind: [task for task in tasks if task.data not in absent] for kind, tasks in waiting.items()}
+    return list(absent.values()), rest
+
+
+def _do_fits(
+    kind: str, tasks: Sequence[Task], scale: Scale, source: Path, n_jobs: int, progress: bool
+) -> list[str]:  # fmt: skip
+    """Do the fits that a row file lacks; return what went wrong."""
+    source.mkdir(parents=True, exist_ok=True)
+    evaluate = (
+        partial(evaluate_task, load=scale.load)
+        if kind == TABLE_ROWS
+        else partial(curves.evaluate, kind=kind, load=scale.load)
+    )
+    try:
+        run(tasks, source / f"{kind}.jsonl", evaluate, n_jobs, progress)
+    except RuntimeError as error:
+        return [str(error)]
+    return []
 
 
 def take(sources: Iterable[str | os.PathLike[str]], rows: str | os.PathLike[str]) -> int:

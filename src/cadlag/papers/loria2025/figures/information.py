@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cadlag.papers.loria2025.curves import DISTANCES, PRIOR, Curves
+from cadlag.papers.loria2025.curves import DISTANCES, Curves
 from cadlag.papers.loria2025.figures.style import panels
 from cadlag.papers.loria2025.figures.wants import Figure, Want
+from cadlag.papers.loria2025.plan import PRIOR
 from cadlag.papers.loria2025.versions import Version
 
 # The paper's one hidden layer, and its bias instead of a column of ones.
