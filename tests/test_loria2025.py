@@ -14,7 +14,7 @@ import pytest
 from cadlag import papers
 from cadlag.experiment import run
 from cadlag.methods import METHODS
-from cadlag.papers.loria2025 import Part, curves, readme, reproduce, tables
+from cadlag.papers.loria2025 import Part, curves, evidence, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
@@ -64,6 +64,7 @@ def cheap(monkeypatch):
     """Fits that cost nothing."""
     monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
     monkeypatch.setattr(curves, "evaluate", fake_curves)
+    monkeypatch.setattr(evidence, "evaluate", fake)
 
 
 # Settings ------------------------------------------------------------------------------------------------------------
@@ -206,8 +207,21 @@ def test_readme_keeps_what_is_written_by_hand(tmp_path):
 
 def test_readme_of_the_package_shows_its_rows(tmp_path):
     page = shutil.copy(PACKAGE / "README.md", tmp_path)
-    readme.update(Path(page), read_rows(PACKAGE / "rows", "tables"))
+    readme.update(Path(page), *(read_rows(PACKAGE / "rows", kind) for kind in ("tables", "evidence-nngp")))
     assert Path(page).read_text() == (PACKAGE / "README.md").read_text()
+
+
+def test_evidence_counts_both_kinds_of_intervals():
+    task = evidence.tasks(FULL)[0]
+    found, data = evidence.evaluate(task, FULL.load), FULL.load("sim1d", 0)
+    model = METHODS["nngp"](amplitude=False, sampler="ml", random_state=0).fit(data.X_train, data.y_train)
+    for name, kind in (("coverage", "observation"), ("coverage_function", "function")):
+        lower, upper = model.predict_distribution(data.X_test, kind=kind).interval(0.9).T
+        assert found[name] == np.mean((lower <= data.y_test) & (data.y_test <= upper))
+    assert found["coverage_function"] < found["coverage"]
+    text = evidence.to_markdown([row_of(task, "coverage_function", 0.25)], FULL)
+    assert "| sim1d | ours, two maps | – | – | 25.0 (–), n = 1 |" in text
+    assert "| sim1d | printed | 1.08 (0.04) | 92.50 (1.79) | – |" in text
 
 
 # Curves and figures --------------------------------------------------------------------------------------------------
@@ -298,7 +312,9 @@ def test_quick_does_everything_once(cheap, monkeypatch, tmp_path):
     monkeypatch.setattr(f"{MODULE}.picture", lambda figure, found: f"{figure.title} {len(found)}".encode())
     assert reproduce(tmp_path, quick=True, progress=False) == []
     names = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert names == {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES}
+    assert names == {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES} | {
+        "evidence-nngp.md"
+    }
     before = {name: (tmp_path / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
     monkeypatch.setattr(curves, "evaluate", never)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cadlag import storage
-from cadlag.papers.loria2025 import tables
+from cadlag.papers.loria2025 import evidence, tables
 from cadlag.papers.loria2025.plan import FULL, TABLES
 from cadlag.rows import Row
 
@@ -15,7 +15,7 @@ START, END = "<!-- tables: written by the command, do not edit -->", "<!-- end o
 _FAR = 2.0
 
 
-def update(path: Path, rows: Iterable[Row]) -> None:
+def update(path: Path, rows: Iterable[Row], of_evidence: Iterable[Row] = ()) -> None:
     """Write the tables into a file anew.
 
     Parameters
@@ -24,23 +24,27 @@ def update(path: Path, rows: Iterable[Row]) -> None:
         A Markdown file with both marks.
     rows
         Rows of fits, at full scale.
+    of_evidence
+        Rows of `evidence`.
     """
     before, found, rest = path.read_text(encoding="utf-8").partition(START)
     _, closed, after = rest.partition(END)
     if not (found and closed):
         raise ValueError(f"{path} has no lines {START!r} and {END!r}; put them where the tables should stand.")
-    content = f"{before}{START}\n\n{text(list(rows))}\n{END}{after}"
+    content = f"{before}{START}\n\n{text(list(rows), of_evidence)}\n{END}{after}"
     with storage.replacing(str(path)) as stream:
         stream.write(content.encode())
 
 
-def text(rows: list[Row]) -> str:
+def text(rows: list[Row], of_evidence: Iterable[Row] = ()) -> str:
     """Return all tables and the list of differences, as Markdown.
 
     Parameters
     ----------
     rows
         Rows of fits, at full scale.
+    of_evidence
+        Rows of `evidence`.
 
     Returns
     -------
@@ -50,7 +54,8 @@ def text(rows: list[Row]) -> str:
     entries = {name: tables.cells(name, rows, FULL) for name in TABLES}
     parts = [f"### {title(name)}\n\n{tables.to_markdown(name, entries[name])}" for name in TABLES]
     gaps = [gap for name in TABLES for gap in tables.gaps(entries[name])]
-    return "\n".join([*parts, _differences(gaps)])
+    found = f"### {evidence.TITLE}\n\n{evidence.to_markdown(of_evidence, FULL)}"
+    return "\n".join([*parts, _differences(gaps), found])
 
 
 def title(name: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from cadlag import storage
 from cadlag.experiment import evaluate_task, run
-from cadlag.papers.loria2025 import curves, readme, tables
+from cadlag.papers.loria2025 import curves, evidence, readme, tables
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
@@ -88,7 +88,7 @@ def chosen(only: Sequence[str] | None) -> list[str]:
     list of str
         In the order of the paper.
     """
-    known = [*TABLES, *FIGURES]
+    known = [*TABLES, *FIGURES, evidence.NAME]
     if unknown := sorted(set(only or ()) - set(known)):
         raise ValueError(f"There is no {unknown[0]!r} to be redone; choose from {', '.join(known)}.")
     return [name for name in known if not only or name in only]
@@ -124,7 +124,7 @@ def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Tas
     Returns
     -------
     dict
-        Tasks by the name of the row file: "tables" and the kinds of curves.
+        Tasks by the name of the row file: "tables", the kinds of curves, and evidence.
     """
     names = list(names)
     found = {TABLE_ROWS: table_tasks([name for name in names if name in TABLES], scale, part.versions)}
@@ -132,6 +132,8 @@ def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Tas
         if name in FIGURES:
             for want in FIGURES[name].wants.values():
                 found.setdefault(want.kind, []).append(want.task(scale))
+    if evidence.NAME in names:
+        found[evidence.NAME] = evidence.tasks(scale)
     return {kind: [task for task in tasks if part.has(task)] for kind, tasks in found.items()}
 
 
@@ -152,11 +154,8 @@ def _do_fits(
 ) -> list[str]:  # fmt: skip
     """Do the fits that a row file lacks; return what went wrong."""
     source.mkdir(parents=True, exist_ok=True)
-    evaluate = (
-        partial(evaluate_task, load=scale.load)
-        if kind == TABLE_ROWS
-        else partial(curves.evaluate, kind=kind, load=scale.load)
-    )
+    fixed = {TABLE_ROWS: evaluate_task, evidence.NAME: evidence.evaluate}
+    evaluate = partial(fixed.get(kind) or partial(curves.evaluate, kind=kind), load=scale.load)
     try:
         run(tasks, source / f"{kind}.jsonl", evaluate, n_jobs, progress)
     except RuntimeError as error:
@@ -200,13 +199,16 @@ def read_rows(source: Path, kind: str) -> list[Row]:
     return RowFile(source / f"{kind}.jsonl").read()
 
 
-def _write_tables(names: Iterable[str], scale: Scale, source: Path, out: Path) -> None:
+def _write_tables(names: Sequence[str], scale: Scale, source: Path, out: Path) -> None:
     """Write NAME.md and NAME.csv for each table."""
     rows = read_rows(source, TABLE_ROWS)
     for name in (name for name in names if name in TABLES):
         entries = tables.cells(name, rows, scale)
         _write(out / f"{name}.md", f"# {readme.title(name)}\n\n{tables.to_markdown(name, entries)}".encode())
         _write(out / f"{name}.csv", tables.to_csv(entries).encode())
+    if evidence.NAME in names:
+        found = evidence.to_markdown(read_rows(source, evidence.NAME), scale)
+        _write(out / f"{evidence.NAME}.md", f"# {evidence.TITLE}\n\n{found}".encode())
 
 
 def _write_figures(names: Iterable[str], scale: Scale, source: Path, out: Path) -> list[str]:
