@@ -77,8 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
     print(f"Tables and figures are in {args.out}.")
     return int(any("tasks failed" in complaint for complaint in complaints))
 

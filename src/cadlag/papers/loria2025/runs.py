@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.resources import files
@@ -51,12 +52,12 @@ def reproduce(
     part
         Which fits to do, all if None; tables and figures show all rows there are.
     progress
-        Whether to tell standard error about each finished fit and the time left.
+        Whether to tell standard error about each finished fit and the time left, and at the end what is missing.
 
     Returns
     -------
     list of str
-        What could not be done, a sentence each.
+        What is missing, a sentence each.
     """
     if fits not in FITS:
         raise ValueError(f"fits must be one of {', '.join(FITS)}, got {fits!r}.")
@@ -72,7 +73,12 @@ def reproduce(
             complaints += _write_figures(names, scale, source, folder)
         complaints += _do_fits(kind, waiting[kind], scale, source, n_jobs, progress)
     _write_tables(names, scale, source, folder)
-    return complaints if waiting else complaints + _write_figures(names, scale, source, folder)
+    if not waiting:
+        complaints += [*_write_figures(names, scale, source, folder), *_undone(names, scale, source)]
+    if progress:
+        for complaint in complaints:
+            print(complaint, file=sys.stderr)
+    return complaints
 
 
 def chosen(only: Sequence[str] | None) -> list[str]:
@@ -92,6 +98,14 @@ def chosen(only: Sequence[str] | None) -> list[str]:
     if unknown := sorted(set(only or ()) - set(known)):
         raise ValueError(f"There is no {unknown[0]!r} to be redone; choose from {', '.join(known)}.")
     return [name for name in known if not only or name in only]
+
+
+def _undone(names: Sequence[str], scale: Scale, source: Path) -> list[str]:
+    """Say how many fits of the tables the rows lack, if any."""
+    tasks = wanted(names, scale, Part())[TABLE_ROWS]
+    done = {row[:4] for row in read_rows(source, TABLE_ROWS)}
+    n_done = sum(task.key in done for task in tasks)
+    return [] if n_done == len(tasks) else [f"{n_done} of {len(tasks)} fits of the tables are in {source}."]
 
 
 def _row_folder(out: Path, quick: bool, fits: str) -> Path:
