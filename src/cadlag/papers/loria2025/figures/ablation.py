@@ -1,4 +1,7 @@
-"""Figure 6: the first 1-d replicate with several α: median and 25-75 % band of the predictive law on a fine grid."""
+"""Figure 6: the first 1-d replicate with several α: median and 25-75 % band of the predictive law on a fine grid.
+
+Above with the paper's sampler, below with chains that agree.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +10,14 @@ from cadlag.datasets import simulate
 from cadlag.papers.loria2025.curves import Curves, grid
 from cadlag.papers.loria2025.figures.style import COLOURS, POINTS, panels
 from cadlag.papers.loria2025.figures.wants import Figure, Want
-from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED
+from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED
+
+_SAMPLERS = {"paper's sampler": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα-KP"]}
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
     data, colour = simulate("1d", 0), COLOURS["Dα-KP"]
-    canvas, axes = panels(len(curves), n_columns=3, width=3.2, sharex=True, sharey=True)
+    canvas, axes = panels(len(curves), n_columns=len(ALPHAS), width=2.3, sharex=True, sharey=True)
     for place, (label, found) in zip(axes, curves.items()):
         place.fill_between(grid(), found["lower"], found["upper"], color=colour, alpha=0.25, lw=0)
         place.plot(grid(), found["median"], color=colour, lw=1.2)
@@ -24,6 +29,10 @@ def _draw(curves: Mapping[str, Curves]) -> Any:
 
 FIGURE = Figure(
     "Ablation in α, 1-d",
-    {f"α = {alpha:g}": Want("ablation", CONVERGED["Dα-KP"].having(alpha=alpha), "sim1d") for alpha in ALPHAS},
+    {
+        f"α = {alpha:g}, {name}": Want("ablation", version.having(alpha=alpha), "sim1d")
+        for name, version in _SAMPLERS.items()
+        for alpha in ALPHAS
+    },
     _draw,
 )

@@ -1,6 +1,6 @@
 """Figures 3, 12 and 13: two features of the first hidden layer at the first training input, under the posterior.
 
-A pair a draw: density with box plots at its margins, and normal q-q plots, whose ends bend where tails are heavy.
+A pair a draw: scatter with box plots at its margins, and normal q-q plots, whose ends bend where tails are heavy.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ def _draw(curves: Mapping[str, Curves]) -> Any:
 
 
 def _scatter(part: Any, first: Any, second: Any) -> None:
-    """Draw pairs, coloured by density, with box plots at the margins."""
+    """Draw pairs, with box plots at the margins."""
     grid = part.subplots(2, 2, width_ratios=(1, 6), height_ratios=(6, 1))
-    _, (centre) = grid[0]
+    centre = grid[0, 1]
     # A few draws are so far out that the others would be one spot; box plots and q-q plots show them all.
     limits = [np.quantile(np.abs(values), 0.95) for values in (first, second)]
     inside = (np.abs(first) < limits[0]) & (np.abs(second) < limits[1])
-    centre.hexbin(first[inside], second[inside], gridsize=28, cmap="Blues", mincnt=1, lw=0)
+    centre.plot(first[inside], second[inside], ".", color=_COLOUR, ms=4, alpha=0.35, mew=0)
     centre.set(xlim=(-limits[0], limits[0]), ylim=(-limits[1], limits[1]), title="features, outer 5 % cut off")
     centre.set(xticklabels=(), yticklabels=())
     for place, values, limit, upright in ((grid[0, 0], second, limits[1], True), (grid[1, 1], first, limits[0], False)):

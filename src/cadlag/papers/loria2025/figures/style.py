@@ -40,7 +40,9 @@ def picture(figure: Figure, found: Mapping[str, Curves]) -> bytes:
     return out.getvalue()
 
 
-def panels(n: int, n_columns: int = 4, width: float = 2.6, height: float = 2.3, **shared: Any) -> tuple[Any, list]:
+def panels(
+    n: int, n_columns: int | None = None, width: float = 2.6, height: float = 2.3, **shared: Any
+) -> tuple[Any, list]:
     """Return a canvas and n axes in a grid on it.
 
     Parameters
@@ -48,7 +50,7 @@ def panels(n: int, n_columns: int = 4, width: float = 2.6, height: float = 2.3, 
     n
         Number of axes.
     n_columns
-        At most so many beside each other.
+        At most so many beside each other; None for three or four, whichever leaves fewer gaps.
     width
         Of one, in inches.
     height
@@ -63,12 +65,15 @@ def panels(n: int, n_columns: int = 4, width: float = 2.6, height: float = 2.3, 
     axes
         In reading order.
     """
-    n_columns = min(n, n_columns)
+    n_columns = min(n, n_columns or min((4, 3), key=lambda columns: -n % columns))
     n_rows = -(-n // n_columns)
     canvas = empty(width * n_columns, height * n_rows)
     grid = canvas.subplots(n_rows, n_columns, squeeze=False, **shared)
     for axes in grid.flat[n:]:
         axes.set_axis_off()
+    # With shared axes only the last row is labelled, and some of its places may be empty.
+    for axes in grid.flat[max(0, n - n_columns) : n]:
+        axes.tick_params(labelbottom=True)
     return canvas, list(grid.flat[:n])
 
 

@@ -21,7 +21,7 @@ def _draw(curves: Mapping[str, Curves]) -> Any:
                 place.plot(chain, lw=0.5, alpha=0.8)
             place.set(title=f"{label}: {words}")
             place.margins(x=0.0)
-    canvas.supxlabel("draw kept (every k-th of a long chain)", fontsize=9)
+    canvas.supxlabel("draw (of a long chain every k-th)", fontsize=9)
     return canvas
 
 
