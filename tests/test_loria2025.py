@@ -17,7 +17,7 @@ from cadlag.experiment import run
 from cadlag.methods import METHODS
 from cadlag.papers.loria2025 import Part, curves, evidence, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
-from cadlag.papers.loria2025.figures import FIGURES
+from cadlag.papers.loria2025.figures import FIGURES, ablation
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
@@ -297,6 +297,10 @@ def test_figures_are_functions_of_curves(name):
     first, changed = drawn(figure, found), drawn(figure, other)
     assert changed.shape != first.shape or not np.allclose(changed, first)
     assert 0 < len(drawn(figure, {label: found[label]})) <= len(first)
+
+
+def test_rise_of_a_straight_line():
+    assert ablation.rise(2.5 + 10 * curves.grid()) == pytest.approx(0.4, abs=2 * 2 / curves.N_GRID)
 
 
 def test_pictures_are_files_of_their_curves():

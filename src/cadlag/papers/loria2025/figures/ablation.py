@@ -6,8 +6,10 @@ Above with the paper's sampler, below with chains that agree.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from cadlag.datasets import simulate
-from cadlag.papers.loria2025.curves import Curves, grid
+from cadlag.papers.loria2025.curves import Array, Curves, grid
 from cadlag.papers.loria2025.figures.style import COLOURS, POINTS, panels
 from cadlag.papers.loria2025.figures.wants import Figure, Want
 from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED
@@ -22,9 +24,14 @@ def _draw(curves: Mapping[str, Curves]) -> Any:
         place.fill_between(grid(), found["lower"], found["upper"], color=colour, alpha=0.25, lw=0)
         place.plot(grid(), found["median"], color=colour, lw=1.2)
         place.plot(data.X_train[:, 0], data.y_train, ".", color=POINTS, ms=3)
-        place.set(title=label)
+        place.set_title(f"{label}\n10 to 90 % of the rise in {rise(found['median']):.3f}", fontsize=8)
         place.margins(x=0.01)
     return canvas
+
+
+def rise(median: Array) -> float:
+    """Return the distance in which the prediction goes from a tenth to nine tenths of the true jump from 0 to 5."""
+    return float(grid()[np.argmax(median > 4.5)] - grid()[len(median) - 1 - np.argmax(median[::-1] < 0.5)])
 
 
 FIGURE = Figure(

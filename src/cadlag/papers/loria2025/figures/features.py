@@ -35,7 +35,7 @@ def _scatter(part: Any, first: Any, second: Any) -> None:
     # A few draws are so far out that the others would be one spot; box plots and q-q plots show them all.
     limits = [np.quantile(np.abs(values), 0.95) for values in (first, second)]
     inside = (np.abs(first) < limits[0]) & (np.abs(second) < limits[1])
-    centre.plot(first[inside], second[inside], ".", color=_COLOUR, ms=4, alpha=0.35, mew=0)
+    centre.plot(first[inside], second[inside], ".", color=_COLOUR, ms=6, alpha=0.45, mew=0)
     centre.set(xlim=(-limits[0], limits[0]), ylim=(-limits[1], limits[1]), title="features, outer 5 % cut off")
     centre.set(xticklabels=(), yticklabels=())
     for place, values, limit, upright in ((grid[0, 0], second, limits[1], True), (grid[1, 1], first, limits[0], False)):
