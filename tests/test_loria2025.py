@@ -250,7 +250,7 @@ def test_mutual_information(alpha, expected):
     """Reference values for one hidden layer and the pair (0, d); exact at α = 2, else within Monte-Carlo error."""
     want = next(w for w in FIGURES["figure-1"].wants.values() if w.version.settings["alpha"] == alpha)
     task = want.task(FULL)
-    found = curves.information(Task(task.data, task.method, {**task.configuration, "n_samples": 2000}, 0), FULL.load)
+    found = curves.information(Task(task.data, task.method, {**task.configuration, "n_samples": 1000}, 0), FULL.load)
     places = [int(np.argmin(np.abs(curves.DISTANCES - d))) for d in (0.1, 0.5, 1.0, 2.0)]
     assert np.all(np.abs(found["information"][places] - expected) < 5e-4 + 4 * found["error"][places])
 
@@ -265,14 +265,14 @@ def test_predictions_are_those_of_the_fit():
     assert np.array_equal(found["observed"], data.y_test)
 
 
+@pytest.mark.filterwarnings("ignore:The chains do not agree")
 def test_curves_of_a_kernel_process():
     task = QUICK.reduce(Task("sim1d", "kernel", {"depth": 2}, 0))
     small = Task("sim1d", "kernel", {**task.configuration, "n_draws": 20, "n_warmup": 30}, 0)
-    for kind in ("ablation", "kernels", "chains"):
-        found = curves.KINDS[kind](small, QUICK.load)
-        assert all(np.isfinite(values).all() for values in found.values())
-    assert found["log_likelihood"].shape == (40,)
-    quartiles = curves.ablation(small, QUICK.load)
+    found = {kind: curves.KINDS[kind](small, QUICK.load) for kind in ("ablation", "kernels", "chains")}
+    assert all(np.isfinite(values).all() for arrays in found.values() for values in arrays.values())
+    assert found["chains"]["log_likelihood"].shape == (40,)
+    quartiles = found["ablation"]
     assert np.all(quartiles["lower"] < quartiles["median"])
     assert np.all(quartiles["median"] < quartiles["upper"])
 
