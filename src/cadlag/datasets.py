@@ -20,10 +20,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from cadlag import downloads
+
 _T = TypeVar("_T")
 
 NOISE_STD = 0.5
-N_SPLITS = 20
+N_SPLITS = downloads.N_SPLITS
 
 UCI_FEATURES: dict[str, tuple[str, ...]] = {
     "boston": ("crim", "zn", "indus", "chas", "nox", "rm", "age", "dis", "rad", "tax", "ptratio", "b", "lstat"),
@@ -189,7 +191,8 @@ def load_uci(name: str, split: int, directory: str | os.PathLike[str] | None = N
     split
         0 to 19.
     directory
-        The directory that holds NAME/data.txt, NAME/index_train_0.txt, ...; the environment's CADLAG_DATA if None.
+        The directory that holds NAME/data.txt, NAME/index_train_0.txt, ...; if None, the environment's CADLAG_DATA,
+        and without that a cache that is filled from the network.
 
     Returns
     -------
@@ -261,9 +264,7 @@ def _uci_folder(name: str, directory: str | os.PathLike[str] | None) -> Path:
     """Return the folder of one UCI dataset; the single place that decides where data come from."""
     root = directory if directory is not None else os.environ.get("CADLAG_DATA")
     if not root:
-        raise FileNotFoundError(
-            f"The {name} data are not part of the package; set CADLAG_DATA to a directory that holds {name}/data.txt."
-        )
+        return downloads.cached(name)
     folder = Path(root) / name
     if not (folder / "data.txt").is_file():
         raise FileNotFoundError(f"There is no {folder / 'data.txt'}; set CADLAG_DATA to a directory that holds it.")

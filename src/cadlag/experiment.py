@@ -39,13 +39,15 @@ from cadlag.methods import METHODS
 from cadlag.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
 
 
-def evaluate_task(task: Task) -> dict[str, float]:
+def evaluate_task(task: Task, load: Callable[[str, int], datasets.Dataset] = datasets.load_dataset) -> dict[str, float]:
     """Fit a task's estimator and score its predictive distribution at the test inputs.
 
     Parameters
     ----------
     task
         What to fit.
+    load
+        The function from the task's data and seed to the regression problem.
 
     Returns
     -------
@@ -54,13 +56,12 @@ def evaluate_task(task: Task) -> dict[str, float]:
         workers), `predict_seconds`, `warned` (1 after a ConvergenceWarning) and every number in the model's
         `diagnostics_` as `diag_...`.
     """
-    data = datasets.load_dataset(task.data, task.seed)
-    model = _estimator(task.method)(**task.configuration, random_state=task.seed)
+    data = load(task.data, task.seed)
     with warnings.catch_warnings(record=True) as caught:
         # By default Python shows a repeated warning once, and later fits would seem to have converged.
         warnings.simplefilter("always", ConvergenceWarning)
         start, cpu_start = time.perf_counter(), time.process_time()
-        model.fit(data.X_train, data.y_train, **_seen_beforehand(model, data))
+        model = fit_task(task, data)
         fitted, cpu_seconds = time.perf_counter(), time.process_time() - cpu_start
         predictive = model.predict_distribution(data.X_test)
         predicted = time.perf_counter()
@@ -74,9 +75,11 @@ def evaluate_task(task: Task) -> dict[str, float]:
     }
 
 
-def _seen_beforehand(model: Any, data: datasets.Dataset) -> dict[str, Any]:
-    """Return what `fit` is given besides training data: the test inputs, where the model's settings ask for them."""
-    return {"X_test": data.X_test} if getattr(model, "wants_test_inputs", False) else {}
+def fit_task(task: Task, data: datasets.Dataset) -> Any:
+    """Return a task's estimator, fitted; its test inputs are given to an estimator whose settings ask for them."""
+    model = _estimator(task.method)(**task.configuration, random_state=task.seed)
+    seen_beforehand = {"X_test": data.X_test} if getattr(model, "wants_test_inputs", False) else {}
+    return model.fit(data.X_train, data.y_train, **seen_beforehand)
 
 
 def _estimator(method: str) -> Callable[..., Any]:

@@ -1,0 +1,45 @@
+"""Figure 6: the first 1-d replicate with several α: median and 25-75 % band of the predictive law on a fine grid.
+
+Above with the paper's sampler, below with chains that agree.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cadlag.datasets import simulate
+from cadlag.papers.loria2025.curves import Array, Curves, grid
+from cadlag.papers.loria2025.figures.style import COLOURS, POINTS, panels
+from cadlag.papers.loria2025.figures.wants import Figure, Want
+from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED
+
+_SAMPLERS = {"paper's sampler": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα-KP"]}
+
+
+def _draw(curves: Mapping[str, Curves]) -> Any:
+    data, colour = simulate("1d", 0), COLOURS["Dα-KP"]
+    canvas, axes = panels(len(curves), n_columns=len(ALPHAS), width=2.3, sharex=True, sharey=True)
+    for place, (label, found) in zip(axes, curves.items()):
+        place.fill_between(grid(), found["lower"], found["upper"], color=colour, alpha=0.25, lw=0)
+        place.plot(grid(), found["median"], color=colour, lw=1.2)
+        place.plot(data.X_train[:, 0], data.y_train, ".", color=POINTS, ms=3)
+        place.set_title(f"{label}\n10 to 90 % of the rise in {rise(found['median']):.3f}", fontsize=8)
+        place.margins(x=0.01)
+    return canvas
+
+
+def rise(median: Array) -> float:
+    """Return the distance in which the prediction goes from a tenth to nine tenths of the true jump from 0 to 5."""
+    return float(grid()[np.argmax(median > 4.5)] - grid()[len(median) - 1 - np.argmax(median[::-1] < 0.5)])
+
+
+FIGURE = Figure(
+    "Ablation in α, 1-d",
+    {
+        f"α = {alpha:g}, {name}": Want("ablation", version.having(alpha=alpha), "sim1d")
+        for name, version in _SAMPLERS.items()
+        for alpha in ALPHAS
+    },
+    _draw,
+)

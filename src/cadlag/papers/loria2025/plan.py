@@ -1,0 +1,169 @@
+"""What is fitted for which table: data × methods × versions × seeds, all of it data.
+
+`FULL` is the paper's size. `QUICK` is everything made small (few seeds, few draws, few rows); its tasks never share a
+row file with those of `FULL`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cadlag import datasets
+from cadlag.papers.loria2025.versions import DEPTHS, PUBLISHED, SIMULATIONS, UCI, VERSIONS, version_of
+from cadlag.rows import Task
+
+METHODS = (*PUBLISHED, "network")
+PRIOR = "prior"  # stands for data where nothing is fitted
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper.
+
+    Attributes
+    ----------
+    title
+        What it shows.
+    data
+        Its data sets.
+    metrics
+        What is printed of each.
+    methods
+        Its lines, or its only method where lines are depths.
+    depths
+        Numbers of kernel maps, None for the methods' own.
+    """
+
+    title: str
+    data: tuple[str, ...]
+    metrics: tuple[str, ...]
+    methods: tuple[str, ...] = METHODS
+    depths: tuple[int | None, ...] = (None,)
+
+
+TABLES: dict[str, Table] = {
+    "table-1": Table("Out-of-sample errors in the simulations", SIMULATIONS, ("rmse", "mae")),
+    "table-2": Table("Errors of Dα-KP against depth", SIMULATIONS, ("rmse", "mae"), ("Dα-KP",), DEPTHS),
+    "table-3": Table("Out-of-sample errors on UCI data", UCI, ("rmse", "mae")),
+    "table-5": Table("CPU seconds a fit in the simulations", SIMULATIONS, ("fit_cpu_seconds",)),
+    "table-6": Table("Coverage (%) of 90 % intervals in the simulations", SIMULATIONS, ("coverage",)),
+    "table-7": Table("CPU seconds a fit on UCI data", UCI, ("fit_cpu_seconds",)),
+    "table-8": Table("Coverage (%) of 90 % intervals on UCI data", UCI, ("coverage",)),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done.
+
+    Attributes
+    ----------
+    n_seeds
+        Replicates or splits of each fit.
+    reduce
+        The task that stands for a full one.
+    load
+        The function from name and seed to data.
+    """
+
+    n_seeds: int
+    reduce: Callable[[Task], Task]
+    load: Callable[[str, int], datasets.Dataset]
+
+    def task(self, method: str, configuration: dict[str, Any], data: str, seed: int = 0) -> Task:
+        """Return a task of this scale."""
+        return self.reduce(Task(data, method, configuration, seed))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which fits are to be done; an empty tuple is all.
+
+    Attributes
+    ----------
+    data
+        Names of data.
+    methods
+        Names in the registry.
+    versions
+        Names in `VERSIONS`, for tables.
+    seeds
+        Replicates or splits.
+    """
+
+    data: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+    def has(self, task: Task) -> bool:
+        """Return whether a task is in this part, whatever its version."""
+        pairs = ((self.data, task.data), (self.methods, task.method), (self.seeds, task.seed))
+        return all(not names or name in names for names, name in pairs)
+
+
+def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] = ()) -> list[Task]:
+    """Return the fits behind some tables, seed by seed, so that an early table shows every method.
+
+    Parameters
+    ----------
+    names
+        Keys of `TABLES`.
+    scale
+        How much is done.
+    versions
+        Names in `VERSIONS`; all if there is none.
+
+    Returns
+    -------
+    list of Task
+        Each once.
+    """
+    names = list(names)
+    tasks = {
+        (task := scale.task(version.method, version.configuration(data), data, seed)).key: task
+        for seed in range(scale.n_seeds)
+        for table in map(TABLES.__getitem__, names)
+        for name in versions or VERSIONS
+        for method in table.methods
+        for depth in table.depths
+        for data in table.data
+        if (version := version_of(name, method, depth)) and data in version.data
+    }
+    return list(tasks.values())
+
+
+def _as_it_is(task: Task) -> Task:
+    """Leave a task alone."""
+    return task
+
+
+_QUICK_ROWS = 60
+_FEW_DRAWS = {"n_draws": 60, "n_warmup": 100, "n_chains": 2}
+_FEW_ROUNDS = {"n_draws": 300, "n_warmup": 150, "n_chains": 1}
+_QUICK: dict[str, dict[str, Any]] = {
+    "diwp": {"n_steps": 200, "n_samples": 2, "n_inducing": 30},
+    "ml_gp": {"n_starts": 2},
+    "shallow_stable": {"n_draws": 80, "n_warmup": 60, "n_chains": 1},
+}
+
+
+def _quicker(task: Task) -> Task:
+    """The same task with so few draws that only its shape is right."""
+    if task.data == PRIOR:
+        return Task(task.data, task.method, {**task.configuration, "n_samples": 1000}, task.seed)
+    rounds = task.configuration.get("sampler") in ("independence", "tgp")
+    fewer = _QUICK.get(task.method, _FEW_ROUNDS if rounds else _FEW_DRAWS)
+    return Task(task.data, task.method, {**task.configuration, **fewer}, task.seed)
+
+
+def _load_some(name: str, seed: int, most: int = _QUICK_ROWS) -> datasets.Dataset:
+    """Data with at most so many training rows: the first, which in ten dimensions and on UCI data are random."""
+    data = datasets.load_dataset(name, seed)
+    if len(data.y_train) <= most:
+        return data
+    return replace(data, X_train=data.X_train[:most], y_train=data.y_train[:most])
+
+
+FULL = Scale(20, _as_it_is, datasets.load_dataset)
+QUICK = Scale(2, _quicker, _load_some)

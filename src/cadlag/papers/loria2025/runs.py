@@ -1,0 +1,252 @@
+"""The paper redone: fits that are not in the rows yet, then tables (Markdown and CSV) and figures (PNG) from the rows.
+
+The package holds the rows of the fits made so far, so tables and figures come at once. What is fitted again goes to row
+files of its own: `OUT/rows` starts as a copy of the package's, `OUT/again` and `OUT/quick` start empty.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from functools import partial
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from cadlag import storage
+from cadlag.experiment import evaluate_task, run
+from cadlag.papers.loria2025 import curves, evidence, readme, tables
+from cadlag.papers.loria2025.figures import FIGURES
+from cadlag.papers.loria2025.figures.style import picture
+from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
+from cadlag.rows import Row, RowFile, Task
+
+FITS = ("none", "missing", "again")
+TABLE_ROWS = "tables"
+
+
+def reproduce(
+    out: str | os.PathLike[str], only: Sequence[str] | None = None, quick: bool = False, n_jobs: int = 1,
+    rows: str | os.PathLike[str] | None = None, fits: str = "none", part: Part | None = None, progress: bool = True,
+) -> list[str]:  # fmt: skip
+    """Make the paper's tables and figures in a directory.
+
+    Parameters
+    ----------
+    out
+        The directory; made if it is not there.
+    only
+        Names such as "table-1" or "figure-2"; all if None.
+    quick
+        Everything small, from nothing: few seeds, draws and rows, for a look at whether all works.
+    n_jobs
+        How many processes fit at the same time.
+    rows
+        A directory of row files to read and extend, instead of the one that `fits` implies.
+    fits
+        "none" to use the rows of the package, "missing" to do the fits that they lack, "again" to do all of them.
+        A quick run always does its own.
+    part
+        Which fits to do, all if None; tables and figures show all rows there are.
+    progress
+        Whether to tell standard error about each finished fit and the time left, and at the end what is missing.
+
+    Returns
+    -------
+    list of str
+        What is missing, a sentence each.
+    """
+    if fits not in FITS:
+        raise ValueError(f"fits must be one of {', '.join(FITS)}, got {fits!r}.")
+    names, scale = chosen(only), QUICK if quick else FULL
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(rows) if rows is not None else _row_folder(folder, quick, fits)
+    waiting = wanted(names, scale, part or Part()) if quick or fits != "none" else {}
+    complaints, waiting = _without_absent_data(waiting, scale)
+    # Pictures need not wait for the fits of tables, which are many.
+    for kind in sorted(waiting, key=lambda kind: kind == TABLE_ROWS):
+        if kind == TABLE_ROWS:
+            complaints += _write_figures(names, scale, source, folder)
+        complaints += _do_fits(kind, waiting[kind], scale, source, n_jobs, progress)
+    _write_tables(names, scale, source, folder)
+    if not waiting:
+        complaints += [*_write_figures(names, scale, source, folder), *_undone(names, scale, source)]
+    if progress:
+        for complaint in complaints:
+            print(complaint, file=sys.stderr)
+    return complaints
+
+
+def chosen(only: Sequence[str] | None) -> list[str]:
+    """Return the names of tables and figures, or say which there are.
+
+    Parameters
+    ----------
+    only
+        Some of them; all if None.
+
+    Returns
+    -------
+    list of str
+        In the order of the paper.
+    """
+    known = [*TABLES, *FIGURES, evidence.NAME]
+    if unknown := sorted(set(only or ()) - set(known)):
+        raise ValueError(f"There is no {unknown[0]!r} to be redone; choose from {', '.join(known)}.")
+    return [name for name in known if not only or name in only]
+
+
+def _undone(names: Sequence[str], scale: Scale, source: Path) -> list[str]:
+    """Say how many fits of the tables the rows lack, if any."""
+    tasks = wanted(names, scale, Part())[TABLE_ROWS]
+    done = {row[:4] for row in read_rows(source, TABLE_ROWS)}
+    n_done = sum(task.key in done for task in tasks)
+    return [] if n_done == len(tasks) else [f"{n_done} of {len(tasks)} fits of the tables are in {source}."]
+
+
+def _row_folder(out: Path, quick: bool, fits: str) -> Path:
+    """Return the directory of row files: the package's, or one of this run."""
+    if quick or fits == "again":
+        return out / ("quick" if quick else "again")
+    package = Path(str(files(__package__))) / "rows"
+    if fits == "none":
+        return package
+    if not (out / "rows").exists():
+        # Aside first: a copy that is cut short would look like rows never made.
+        aside = out / f".rows.{os.getpid()}.tmp"
+        shutil.copytree(package, aside)
+        aside.rename(out / "rows")
+    return out / "rows"
+
+
+def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Task]]:
+    """Return the fits behind tables and figures, by row file.
+
+    Parameters
+    ----------
+    names
+        Of tables and figures.
+    scale
+        How much is done.
+    part
+        Which of them.
+
+    Returns
+    -------
+    dict
+        Tasks by the name of the row file: "tables", the kinds of curves, and evidence.
+    """
+    names = list(names)
+    found = {TABLE_ROWS: table_tasks([name for name in names if name in TABLES], scale, part.versions)}
+    for name in names:
+        if name in FIGURES:
+            for want in FIGURES[name].wants.values():
+                found.setdefault(want.kind, []).append(want.task(scale))
+    if evidence.NAME in names:
+        found[evidence.NAME] = evidence.tasks(scale)
+    return {kind: [task for task in tasks if part.has(task)] for kind, tasks in found.items()}
+
+
+def _without_absent_data(waiting: dict[str, list[Task]], scale: Scale) -> tuple[list[str], dict[str, list[Task]]]:
+    """Drop the fits to data that cannot be had; return why they cannot, and the rest."""
+    absent = {}
+    for name in sorted({task.data for tasks in waiting.values() for task in tasks} - {PRIOR}):
+        try:
+            scale.load(name, 0)
+        except FileNotFoundError as error:
+            absent[name] = f"Left out what needs {name}: {error}"
+    rest = {kind: [task for task in tasks if task.data not in absent] for kind, tasks in waiting.items()}
+    return list(absent.values()), rest
+
+
+def _do_fits(
+    kind: str, tasks: Sequence[Task], scale: Scale, source: Path, n_jobs: int, progress: bool
+) -> list[str]:  # fmt: skip
+    """Do the fits that a row file lacks; return what went wrong."""
+    source.mkdir(parents=True, exist_ok=True)
+    fixed = {TABLE_ROWS: evaluate_task, evidence.NAME: evidence.evaluate}
+    evaluate = partial(fixed.get(kind) or partial(curves.evaluate, kind=kind), load=scale.load)
+    try:
+        run(tasks, source / f"{kind}.jsonl", evaluate, n_jobs, progress)
+    except RuntimeError as error:
+        return [str(error)]
+    return []
+
+
+def take(sources: Iterable[str | os.PathLike[str]], rows: str | os.PathLike[str]) -> int:
+    """Copy what other row files hold of the paper's tables, and the given directory does not, into it.
+
+    Parameters
+    ----------
+    sources
+        Row files of any experiments.
+    rows
+        The directory of row files.
+
+    Returns
+    -------
+    int
+        How many fits were copied.
+    """
+    Path(rows).mkdir(parents=True, exist_ok=True)
+    target = storage.RecordFile(Path(rows) / f"{TABLE_ROWS}.jsonl")
+    lacking = {task.key for task in table_tasks(TABLES, FULL)} - {_key(record) for record in target.read()}
+    # A fit may have been made twice, and the latest counts, as in any row file.
+    found = {_key(record): record for source in sources for record in storage.RecordFile(source).read()}
+    chosen_records = [record for key, record in found.items() if key in lacking]
+    for record in chosen_records:
+        target.append(record)
+    return len(chosen_records)
+
+
+def _key(record: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what tells the fit of a record from others."""
+    return tuple(record[name] for name in Row._fields[:4])
+
+
+def read_rows(source: Path, kind: str) -> list[Row]:
+    """Return the rows of one file in a directory of them."""
+    return RowFile(source / f"{kind}.jsonl").read()
+
+
+def _write_tables(names: Sequence[str], scale: Scale, source: Path, out: Path) -> None:
+    """Write NAME.md and NAME.csv for each table."""
+    rows = read_rows(source, TABLE_ROWS)
+    for name in (name for name in names if name in TABLES):
+        entries = tables.cells(name, rows, scale)
+        _write(out / f"{name}.md", f"# {readme.title(name)}\n\n{tables.to_markdown(name, entries)}".encode())
+        _write(out / f"{name}.csv", tables.to_csv(entries).encode())
+    if evidence.NAME in names:
+        found = evidence.to_markdown(read_rows(source, evidence.NAME), scale)
+        _write(out / f"{evidence.NAME}.md", f"# {evidence.TITLE}\n\n{found}".encode())
+
+
+def _write_figures(names: Iterable[str], scale: Scale, source: Path, out: Path) -> list[str]:
+    """Write NAME.png for each figure that there are curves for; return which had none."""
+    names = [name for name in names if name in FIGURES]
+    if names and find_spec("matplotlib") is None:
+        return ["Figures need matplotlib: pip install 'cadlag[plot]'."]
+    kinds = {want.kind for name in names for want in FIGURES[name].wants.values()}
+    known = {kind: curves.gather(read_rows(source, kind)) for kind in kinds}
+    complaints = []
+    for name in names:
+        found = {
+            label: known[want.kind][key]
+            for label, want in FIGURES[name].wants.items()
+            if (key := want.task(scale).key) in known[want.kind]
+        }
+        if missing := FIGURES[name].wants.keys() - found.keys():
+            complaints.append(f"{name} is without {', '.join(sorted(missing))}: no such curves in {source}.")
+        if found:
+            _write(out / f"{name}.png", picture(FIGURES[name], found))
+    return complaints
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that is complete or absent."""
+    with storage.replacing(str(path)) as stream:
+        stream.write(content)

@@ -1,0 +1,211 @@
+"""Tables: printed beside ours, mean (standard deviation) over replicates or splits, as pure functions of rows.
+
+A cell of ours is the mean over all seeds that the rows hold; fewer than the paper's twenty are stated in the cell.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+
+from cadlag.papers.loria2025.plan import TABLES, Scale, Table
+from cadlag.papers.loria2025.versions import VERSIONS, version_of
+from cadlag.rows import Row
+
+N_PRINTED = 20
+PRINTED = "printed"
+LABELS = {
+    PRINTED: "printed",
+    "published": "ours, paper's settings",
+    "converged": "ours, converged",
+    "best": "ours, library's defaults",
+}
+_NAMES = {
+    "sim1d": "1-d", "sim2d": "2-d", "sim10d": "10-d", "boston": "Boston", "energy": "Energy", "yacht": "Yacht",
+    "rmse": "RMSE", "mae": "MAE", "coverage": "coverage", "fit_cpu_seconds": "CPU s",
+}  # fmt: skip
+
+
+class Cell(NamedTuple):
+    """One entry of a table; mean and sd are NaN where there is none, and n counts seeds."""
+
+    table: str
+    data: str
+    method: str
+    depth: int | None
+    version: str
+    metric: str
+    mean: float
+    sd: float
+    n: int
+
+
+def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
+    """Return the entries of one table: printed, and each version of ours that could be run.
+
+    Parameters
+    ----------
+    name
+        A key of `TABLES`.
+    rows
+        Rows of any tasks.
+    scale
+        What the tasks were reduced by.
+
+    Returns
+    -------
+    list of Cell
+        Method by method, version by version; with NaN where no row is.
+    """
+    table, known = TABLES[name], _by_fit(rows)
+    found = []
+    for method in table.methods:
+        for depth in table.depths:
+            found += [cell for cell in read_printed() if cell[0] == name and cell[2:4] == (method, depth)]
+            for version in VERSIONS:
+                found += _ours(name, method, depth, version, known, scale)
+    return found
+
+
+def _by_fit(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[str, dict[int, float]]]:
+    """Sort values by data, method, configuration; then metric; then seed."""
+    groups: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
+    for row in rows:
+        groups.setdefault(row[:3], {}).setdefault(row.metric, {})[row.seed] = row.value
+    return groups
+
+
+def _ours(
+    name: str, method: str, depth: int | None, version_name: str,
+    known: dict[tuple[str, str, str], dict[str, dict[int, float]]], scale: Scale,
+) -> list[Cell]:  # fmt: skip
+    """Return the entries of one line of ours."""
+    version = version_of(version_name, method, depth)
+    if version is None:
+        return []
+    found = []
+    for data in (data for data in TABLES[name].data if data in version.data):
+        key = scale.task(version.method, version.configuration(data), data).key[:3]
+        for metric in TABLES[name].metrics:
+            by_seed = known.get(key, {}).get(metric, {})
+            values = np.array([by_seed[seed] for seed in sorted(by_seed)]) * (100 if metric == "coverage" else 1)
+            mean, sd = (float(np.mean(values)) if len(values) else math.nan), _deviation(values)
+            found.append(Cell(name, data, method, depth, version_name, metric, mean, sd, len(values)))
+    return found
+
+
+def _deviation(values: np.ndarray) -> float:
+    """Return the standard deviation over seeds, NaN of fewer than two."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def read_printed() -> list[Cell]:
+    """Return the numbers that the paper prints.
+
+    Returns
+    -------
+    list of Cell
+        With version "printed"; NaN where the paper has a dash.
+    """
+    text = (files("cadlag.papers.loria2025") / "printed.csv").read_text(encoding="utf-8")
+    return [
+        Cell(
+            row["table"], row["data"], row["method"], int(row["L"]) if row["L"] else None, PRINTED, row["metric"],
+            float(row["mean"] or "nan"), float(row["sd"] or "nan"), N_PRINTED,
+        )
+        for row in csv.DictReader(io.StringIO(text))
+    ]  # fmt: skip
+
+
+def to_csv(entries: Iterable[Cell]) -> str:
+    """Lay out entries as CSV, one a line; nothing stands for no value."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(Cell._fields)
+    for entry in entries:
+        numbers = ["" if math.isnan(x) else f"{x:.6g}" for x in (entry.mean, entry.sd)]
+        writer.writerow([*entry[:3], entry.depth or "", *entry[4:6], *numbers, entry.n])
+    return out.getvalue()
+
+
+def to_markdown(name: str, entries: Sequence[Cell]) -> str:
+    """Lay out one table as the paper does, with a line for each version of a method.
+
+    Parameters
+    ----------
+    name
+        A key of `TABLES`.
+    entries
+        What `cells` returned.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    table = TABLES[name]
+    columns = [(data, metric) for data in table.data for metric in table.metrics]
+    head = ["method", "", *(_heading(table, data, metric) for data, metric in columns)]
+    lines = {(entry.method, entry.depth, entry.version): {} for entry in entries}  # type: dict
+    for entry in entries:
+        lines[entry.method, entry.depth, entry.version][entry.data, entry.metric] = text(entry)
+    body = [
+        [method if depth is None else f"L = {depth}", LABELS[version], *(values.get(at, "–") for at in columns)]
+        for (method, depth, version), values in lines.items()
+        if any(value != "–" for value in values.values())
+    ]
+    rule = ["---", "---", *["--:"] * len(columns)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *body]) + "\n"
+
+
+def _heading(table: Table, data: str, metric: str) -> str:
+    """Name a column."""
+    return _NAMES[data] if len(table.metrics) == 1 else f"{_NAMES[data]} {_NAMES[metric]}"
+
+
+def text(entry: Cell) -> str:
+    """Return "mean (sd)" with the sd to two digits, and the number of seeds where it is not the paper's."""
+    if math.isnan(entry.mean):
+        return "–"
+    if entry.version == PRINTED:
+        return f"{entry.mean:.2f} ({entry.sd:.2f})"
+    leading = entry.sd if entry.sd > 0 else abs(entry.mean) / 10
+    decimals = min(4, max(0, 1 - math.floor(math.log10(leading)))) if leading > 0 else 2
+    spread = "–" if math.isnan(entry.sd) else f"{entry.sd:.{decimals}f}"
+    return f"{entry.mean:.{decimals}f} ({spread})" + (f", n = {entry.n}" if entry.n < N_PRINTED else "")
+
+
+class Gap(NamedTuple):
+    """A printed number, ours with the paper's settings, and their difference in standard errors of both."""
+
+    printed: Cell
+    ours: Cell
+    z: float
+
+
+def gaps(entries: Iterable[Cell]) -> list[Gap]:
+    """Return how far ours with the paper's settings are from the printed numbers, CPU seconds left out.
+
+    Parameters
+    ----------
+    entries
+        What `cells` returned, of one table or several.
+
+    Returns
+    -------
+    list of Gap
+        Where both exist and ours has at least two seeds.
+    """
+    entries = list(entries)
+    ours = {entry[:4] + entry[5:6]: entry for entry in entries if entry.version == "published" and entry.n > 1}
+    found = []
+    for printed in (entry for entry in entries if entry.version == PRINTED and entry.metric != "fit_cpu_seconds"):
+        own = ours.get(printed[:4] + printed[5:6])
+        if own is not None and not math.isnan(printed.mean):
+            error = math.hypot(printed.sd / math.sqrt(N_PRINTED), own.sd / math.sqrt(own.n))
+            found.append(Gap(printed, own, (own.mean - printed.mean) / error))
+    return found

@@ -1,0 +1,316 @@
+"""The paper redone: rows decide tables and figures, runs resume after kills, and settings are what they are called."""
+
+import inspect
+import math
+import multiprocessing
+import random
+import re
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cadlag import papers
+from cadlag.experiment import run
+from cadlag.methods import METHODS
+from cadlag.papers.loria2025 import Part, curves, evidence, readme, reproduce, tables
+from cadlag.papers.loria2025.__main__ import main
+from cadlag.papers.loria2025.figures import FIGURES
+from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
+from cadlag.papers.loria2025.runs import read_rows, take, wanted
+from cadlag.papers.loria2025.versions import SIMULATIONS, UCI, VERSIONS
+from cadlag.rows import Row, RowFile, Task
+
+PACKAGE = Path(papers.__file__).parent / "loria2025"
+MODULE = "cadlag.papers.loria2025.runs"
+
+
+def fake(task, load=None):
+    """Metrics that depend on the task alone."""
+    rng = np.random.default_rng([task.seed, *task.data.encode(), *task.canonical.encode()])
+    names = ("rmse", "mae", "coverage", "fit_cpu_seconds")
+    return dict(zip(names, rng.random(4)))
+
+
+def never(task, **_):
+    raise AssertionError(f"{task} was done a second time")
+
+
+def fake_curves(task, kind, load):
+    return curves.flatten({kind: np.arange(3.0)})
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Fits that cost nothing."""
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
+    monkeypatch.setattr(curves, "evaluate", fake_curves)
+    monkeypatch.setattr(evidence, "evaluate", fake)
+
+
+# Settings ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_settings_are_known_to_the_estimator_and_not_its_defaults(name):
+    for version in VERSIONS[name].values():
+        defaults = inspect.signature(METHODS[version.method]).parameters
+        for data in version.data:
+            configuration = version.configuration(data)
+            assert configuration.keys() <= defaults.keys()
+            # A default written out would be another key for the same fit; lengths of chains are given whole.
+            assert {k for k, v in configuration.items() if v == defaults[k].default} <= {"n_warmup"}
+
+
+def test_the_papers_configuration_of_its_own_method():
+    version = VERSIONS["published"]["Dα-KP"]
+    assert version.configuration("sim1d") == {
+        "preset": "published_code", "depth": 2, "sampler": "independence", "n_draws": 2000, "n_warmup": 1000,
+        "n_chains": 1, "standardize": False,
+    }  # fmt: skip
+    assert version.configuration("yacht")["fit_intercept"] is False
+    assert "standardize" not in version.configuration("yacht")
+    assert "sampler" not in VERSIONS["converged"]["Dα-KP"].configuration("yacht")
+
+
+def test_every_row_in_the_package_belongs_to_a_table():
+    keys = {task.key for task in table_tasks(TABLES, FULL)}
+    rows = read_rows(PACKAGE / "rows", "tables")
+    assert len({row[:4] for row in rows}) > 200
+    assert {row[:4] for row in rows} <= keys
+
+
+def test_every_curve_in_the_package_belongs_to_a_figure():
+    for kind, tasks in wanted([*TABLES, *FIGURES], FULL, Part()).items():
+        assert {row[:4] for row in read_rows(PACKAGE / "rows", kind)} <= {task.key for task in tasks}
+
+
+def test_quick_fits_are_never_taken_for_full_ones():
+    names = [*TABLES, *FIGURES]
+    for kind, quick in wanted(names, QUICK, Part()).items():
+        assert not {task.key for task in quick} & {task.key for task in wanted(names, FULL, Part())[kind]}
+    assert len(QUICK.load("sim10d", 0).y_train) == 60
+    assert len(QUICK.load("sim10d", 0).y_test) == 300
+    assert len(QUICK.load("sim2d", 0).y_train) == 49
+
+
+def test_part_of_the_fits():
+    part = Part(("sim1d",), ("kernel", "nngp"), ("converged",), (0, 1))
+    found = wanted(["table-1", "figure-2"], FULL, part)
+    assert {task.data for task in found["tables"]} == {"sim1d"}
+    assert sorted((t.method, t.seed) for t in found["tables"]) == [
+        ("kernel", 0),
+        ("kernel", 1),
+        ("nngp", 0),
+        ("nngp", 1),
+    ]
+    assert {task.method for task in found["predictions"]} == {"kernel", "nngp"}
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+def test_printed_numbers():
+    cells = {(c.table, c.data, c.method, c.depth, c.metric): c for c in tables.read_printed()}
+    assert len(cells) == 168
+    assert {c.table for c in cells.values()} == set(TABLES)
+    assert cells["table-1", "sim10d", "Dα-KP", None, "rmse"][6:8] == (8.08, 0.38)
+    assert cells["table-2", "sim2d", "Dα-KP", 16, "mae"][6:8] == (0.69, 0.05)
+    assert cells["table-3", "yacht", "Dα-KP", None, "rmse"][6:8] == (0.31, 0.12)
+    assert math.isnan(cells["table-8", "boston", "Stable", None, "coverage"].mean)
+
+
+def test_a_cell_by_hand():
+    configuration = VERSIONS["published"]["GP MLE"].configuration("sim1d")
+    file = [(seed, value) for seed, value in enumerate([0.7, 0.8, 0.9])]
+    rows = [row_of(Task("sim1d", "ml_gp", configuration, seed), "rmse", value) for seed, value in file]
+    found = {(c.version, c.metric): c for c in tables.cells("table-1", rows, FULL) if c[1:3] == ("sim1d", "GP MLE")}
+    cell = found["published", "rmse"]
+    assert (cell.mean, cell.sd, cell.n) == (pytest.approx(0.8), pytest.approx(0.1), 3)
+    assert tables.text(cell) == "0.80 (0.10), n = 3"
+    assert tables.text(cell._replace(n=20)) == "0.80 (0.10)"
+    assert tables.text(found["printed", "rmse"]) == "0.77 (0.06)"
+    assert math.isnan(found["converged", "rmse"].mean)
+    assert tables.text(found["converged", "rmse"]) == "–"
+    assert "| GP MLE | ours, paper's settings | 0.80 (0.10), n = 3 | – |" in tables.to_markdown(
+        "table-1", [*found.values()]
+    )
+
+
+def row_of(task, metric, value):
+    return Row(*task.key, metric, value, 1.0, "0")
+
+
+def test_coverage_is_in_percent_and_one_seed_has_no_deviation():
+    task = Task("yacht", "network", {}, 0)
+    (cell,) = [c for c in tables.cells("table-8", [row_of(task, "coverage", 0.9)], FULL) if c.n == 1]
+    assert cell.mean == pytest.approx(90)
+    assert tables.text(cell) == "90.0 (–), n = 1"
+
+
+def test_tables_do_not_depend_on_the_order_of_rows():
+    rows = read_rows(PACKAGE / "rows", "tables")
+    shuffled = random.Random(0).sample(rows, len(rows))
+    assert readme.text(rows) == readme.text(shuffled)
+
+
+def test_depths_are_told_apart():
+    version = VERSIONS["published"]["Dα-KP"]
+    rows = [
+        row_of(Task("sim1d", "kernel", version.having(depth=depth).configuration("sim1d"), 0), "rmse", float(depth))
+        for depth in (3, 6, 11, 16)
+    ]
+    found = [(c.depth, c.mean) for c in tables.cells("table-2", rows, FULL) if c.n == 1]
+    assert found == [(3, 3.0), (6, 6.0), (11, 11.0), (16, 16.0)]
+
+
+def test_gaps_in_standard_errors_of_both():
+    printed = tables.Cell("table-1", "sim1d", "NNGP", None, "printed", "rmse", 1.0, 0.4, 20)
+    ours = printed._replace(version="published", mean=1.5, sd=0.3, n=5)
+    (gap,) = tables.gaps([printed, ours, ours._replace(version="best", mean=9.0)])
+    assert gap.z == pytest.approx(0.5 / math.sqrt(0.16 / 20 + 0.09 / 5))
+    assert tables.gaps([printed, ours._replace(n=1)]) == []
+
+
+def test_readme_keeps_what_is_written_by_hand(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text(f"mine\n{readme.START}\nold\n{readme.END}\nalso mine\n")
+    readme.update(page, [])
+    text = page.read_text()
+    assert text.startswith(f"mine\n{readme.START}")
+    assert text.endswith(f"{readme.END}\nalso mine\n")
+    assert "old" not in text
+    assert "Table 8" in text
+    page.write_text("no marks")
+    with pytest.raises(ValueError, match="has no lines"):
+        readme.update(page, [])
+
+
+def test_readme_of_the_package_shows_its_rows(tmp_path):
+    page = shutil.copy(PACKAGE / "README.md", tmp_path)
+    readme.update(Path(page), *(read_rows(PACKAGE / "rows", kind) for kind in ("tables", "evidence-nngp")))
+    assert Path(page).read_text() == (PACKAGE / "README.md").read_text()
+
+
+def test_evidence_counts_both_kinds_of_intervals():
+    task = evidence.tasks(FULL)[0]
+    found, data = evidence.evaluate(task, FULL.load), FULL.load("sim1d", 0)
+    model = METHODS["nngp"](amplitude=False, sampler="ml", random_state=0).fit(data.X_train, data.y_train)
+    for name, kind in (("coverage", "observation"), ("coverage_function", "function")):
+        lower, upper = model.predict_distribution(data.X_test, kind=kind).interval(0.9).T
+        assert found[name] == np.mean((lower <= data.y_test) & (data.y_test <= upper))
+    assert found["coverage_function"] < found["coverage"]
+    text = evidence.to_markdown([row_of(task, "coverage_function", 0.25)], FULL)
+    assert "| sim1d | ours, two maps | – | – | 25.0 (–), n = 1 |" in text
+    assert "| sim1d | printed | 1.08 (0.04) | 92.50 (1.79) | – |" in text
+
+
+# Runs ----------------------------------------------------------------------------------------------------------------
+
+
+def test_quick_does_everything_once(cheap, monkeypatch, tmp_path):
+    monkeypatch.setattr(f"{MODULE}.picture", lambda figure, found: f"{figure.title} {len(found)}".encode())
+    assert reproduce(tmp_path, quick=True, progress=False) == []
+    names = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert names == {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES} | {
+        "evidence-nngp.md"
+    }
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
+    monkeypatch.setattr(curves, "evaluate", never)
+    assert reproduce(tmp_path, quick=True, progress=False) == []
+    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+
+
+def test_rows_of_the_package_are_used_and_left_alone(cheap, monkeypatch, tmp_path):
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
+    before = (PACKAGE / "rows" / "tables.jsonl").read_bytes()
+    (complaint,) = reproduce(tmp_path, ["table-1"], progress=False)
+    assert re.match(r"\d+ of 1020 fits of the tables are in", complaint)
+    assert "0.584 (0.052)" in (tmp_path / "table-1.md").read_text()
+    # The converged kernel process is there for all seeds of the first two simulations: nothing is missing.
+    part = Part(("sim1d", "sim2d"), ("kernel",), ("converged",))
+    assert reproduce(tmp_path, ["table-1"], fits="missing", part=part, progress=False) == []
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
+    reproduce(tmp_path, ["table-1"], fits="again", part=part, progress=False)
+    assert len({row[:4] for row in read_rows(tmp_path / "again", "tables")}) == 40
+    assert "0.584 (0.052)" not in (tmp_path / "table-1.md").read_text()
+    assert (PACKAGE / "rows" / "tables.jsonl").read_bytes() == before
+
+
+def test_absent_data_are_left_out_with_a_sentence(cheap, monkeypatch, tmp_path):
+    monkeypatch.setenv("CADLAG_DATA", str(tmp_path))
+    complaints = reproduce(tmp_path / "out", ["table-1", "table-3"], quick=True, progress=False)
+    assert [c.split(":")[0] for c in complaints] == [f"Left out what needs {name}" for name in UCI]
+    assert {row.data for row in read_rows(tmp_path / "out" / "quick", "tables")} == set(SIMULATIONS)
+
+
+def test_a_fit_that_fails_is_named_and_the_rest_is_done(cheap, monkeypatch, tmp_path):
+    def failing(task, load):
+        if task.method == "nngp":
+            raise ArithmeticError("singular")
+        return fake(task)
+
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", failing)
+    arguments = ["--quick", "--only", "table-6", "--out", str(tmp_path)]
+    assert main(arguments) == 1
+    assert "| GP MLE | ours, paper's settings |" in (tmp_path / "table-6.md").read_text()
+    assert "| NNGP | ours" not in (tmp_path / "table-6.md").read_text()
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "table-4"], "no 'table-4' to be redone; choose from table-1"),
+        (["--take", "x.jsonl"], "--take needs --rows"),
+        (["--readme", "x.md"], "--readme needs --rows"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message, capsys, tmp_path):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_rows_of_other_files_are_taken_once(tmp_path):
+    tasks = [Task("sim1d", "network", {}, seed) for seed in (0, 1)] + [Task("sim1d", "network", {"n_units": 3}, 0)]
+    for task in tasks:
+        RowFile(tmp_path / "other.jsonl").append(task, fake(task), 1.0)
+    assert take([tmp_path / "other.jsonl"], tmp_path / "rows") == 2
+    assert take([tmp_path / "other.jsonl"], tmp_path / "rows") == 0
+    assert {row[:4] for row in read_rows(tmp_path / "rows", "tables")} == {task.key for task in tasks[:2]}
+
+
+def _run_in_child(tasks, path):
+    run(tasks, path, fake, progress=False)
+
+
+def _size(path):
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_killed_ten_times_the_tables_are_the_same(tmp_path):
+    tasks = table_tasks(["table-1", "table-2"], FULL)[:400]
+    run(tasks, tmp_path / "whole.jsonl", fake, progress=False)
+    path, dice, context = tmp_path / "killed.jsonl", random.Random(3), multiprocessing.get_context("fork")
+    n_done = [0]
+    for _ in range(10):
+        child = context.Process(target=_run_in_child, args=(tasks, path))
+        # Some thousand bytes are a few fits, whatever the speed of the machine.
+        enough = _size(path) + dice.randrange(1, 9000)
+        child.start()
+        while _size(path) < enough:
+            time.sleep(0.0005)
+        time.sleep(dice.uniform(0, 0.002))
+        child.kill()
+        child.join()
+        n_done.append(len({row[:4] for row in RowFile(path).read()}))
+    assert n_done == sorted(n_done)
+    assert 10 <= n_done[-1] < len(tasks)
+    run(tasks, path, fake, progress=False)
+    whole, killed = (RowFile(p).read() for p in (tmp_path / "whole.jsonl", path))
+    assert readme.text(killed) == readme.text(whole)
+    assert "n = 20" not in readme.text(whole)
