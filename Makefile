@@ -67,14 +67,14 @@ docs: $(DOCS)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+ROWS := src/cadlag/papers/loria2025/rows/tables.jsonl
+
 experiment: $(READY)
-	$(BIN)/python -m cadlag.experiment run experiments/kernel.toml --rows experiments/kernel_rows.jsonl --jobs 2
-	$(BIN)/python -m cadlag.experiment run experiments/network.toml --rows experiments/network_rows.jsonl --jobs 2
-	$(BIN)/python -m cadlag.experiment run experiments/baselines.toml --rows experiments/baseline_rows.jsonl --jobs 2
+	for plan in kernel network baselines; do \
+		$(BIN)/python -m cadlag.experiment run experiments/$$plan.toml --rows $(ROWS) --jobs 2 || exit; done
 
 table: $(READY)
-	@$(BIN)/python -m cadlag.experiment table --rows experiments/kernel_rows.jsonl --rows experiments/network_rows.jsonl \
-		--rows experiments/baseline_rows.jsonl --published experiments/published.csv --by data,method,configuration
+	@$(BIN)/python -m cadlag.experiment table --rows $(ROWS) --published experiments/published.csv --by data,method,configuration
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache
