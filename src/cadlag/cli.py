@@ -244,13 +244,21 @@ def report(
 def reproduce(
     paper: Annotated[str, typer.Argument(help="Which paper: loria2025.")],
     only: Annotated[str | None, typer.Option(help="Tables and figures, commas between, such as table-1.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer replicates and draws.")] = False,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Everything small, from nothing, in minutes.")] = False,
+    missing: Annotated[bool, typer.Option("--missing", help="Do the fits that the rows in the package lack.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Do all fits afresh: days of computing.")] = False,
+    jobs: Annotated[int, typer.Option(help="Fits at the same time.")] = 1,
     out: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.")] = Path("reproduced"),
 ) -> None:
-    """Run the tables and figures of a paper again."""
+    """Make the tables and figures of a paper, beside the printed numbers.
+
+    Without options they are made from the rows in the package. A run that is killed goes on where it was.
+    """
+    if missing and again:
+        raise ValueError("--missing and --again exclude each other: choose one")
     wanted = None if only is None else [name.strip() for name in only.split(",") if name.strip()]
-    _work("reproducing").reproduce(paper, out, wanted, quick, jobs)
+    fits = "missing" if missing else "again" if again else "none"
+    _work("reproducing").reproduce(paper, out, wanted, quick, fits, jobs)
 
 
 @app.command()

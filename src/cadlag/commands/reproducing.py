@@ -1,7 +1,6 @@
-"""reproduce: a paper's tables and figures, run again by the module that has its name."""
+"""reproduce: a paper's tables and figures, by the module that has its name."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from cadlag.commands.common import need
@@ -9,8 +8,8 @@ from cadlag.commands.common import need
 PAPERS = ("loria2025",)
 
 
-def reproduce(paper: str, out: Path, only: Sequence[str] | None, quick: bool, n_jobs: int) -> None:
-    """Run a paper's tables and figures again.
+def reproduce(paper: str, out: Path, only: Sequence[str] | None, quick: bool, fits: str, n_jobs: int) -> None:
+    """Make a paper's tables and figures.
 
     Parameters
     ----------
@@ -21,12 +20,13 @@ def reproduce(paper: str, out: Path, only: Sequence[str] | None, quick: bool, n_
     only
         Which tables and figures; None for all.
     quick
-        Whether fewer replicates and draws will do.
+        Whether few replicates and draws will do.
+    fits
+        "none" for the rows of the package, "missing" to do the fits that they lack, "again" to do all of them.
     n_jobs
         Processes.
     """
     if paper not in PAPERS:
         raise ValueError(f"there is no paper {paper!r}: try {', '.join(PAPERS)}")
-    if find_spec("cadlag.papers") is None or find_spec(f"cadlag.papers.{paper}") is None:
-        raise ValueError(f"this version of cadlag cannot reproduce {paper}: install one that has cadlag.papers.{paper}")
-    need(f"cadlag.papers.{paper}", "cli").reproduce(out, only=only, quick=quick, n_jobs=n_jobs)
+    need(f"cadlag.papers.{paper}", "cli").reproduce(out, only=only, quick=quick, n_jobs=n_jobs, fits=fits)
+    print(f"Tables and figures are in {out}.")
