@@ -78,7 +78,7 @@ class LeaveOneOut:
 
     @property
     def log_score(self) -> Array:
-        """log p(y_k | y_-k) of each row, averaged over the draws."""
+        """Log density of each response given all others, averaged over the draws."""
         log_density = LeftOut(self.y - self.means, self.variances).log_density
         return np.asarray(logsumexp(log_density, b=self.weights, axis=0))
 
