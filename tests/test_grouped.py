@@ -211,7 +211,15 @@ def few_leaps(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_leaps")
-@pytest.mark.parametrize("options", [{}, {"order": 0, "n_groups": 3}, {"n_centred": 0}, {"n_groups": 1, "depth": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"order": 0, "n_groups": 3}, marks=pytest.mark.slow),
+        pytest.param({"n_centred": 0}, marks=pytest.mark.slow),
+        {"n_groups": 1, "depth": 2},
+    ],
+)
 def test_leaps_leave_the_joint_law_alone(options):
     assert worst(joint_law(small_grouped(**options), leaps, 21)) < 4.0
 

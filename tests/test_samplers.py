@@ -134,7 +134,10 @@ def test_correlated_gaussian(sampler: str) -> None:
     assert min(float(array_stats.ess(draws[..., j])) for j in range(d)) > (40.0 if sampler == "independence" else 100.0)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    "sampler",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in ("tempered", "independence") else []) for name in SAMPLERS],
+)
 def test_log_positive_stable_laws(sampler: str) -> None:
     draws = run_toy(SKEWED, sampler, 2)
     z = []
@@ -366,9 +369,9 @@ MODELS: Sequence[tuple[float, str, int]] = ((1.0, "theorem", 1), (1.5, "publishe
 
 @pytest.mark.parametrize(
     ("move", "alpha", "preset", "depth"),
-    # the other model tempers in half the time
+    # one model each, the one on which it takes less time, and both in the slow tests
     [
-        pytest.param(move, *model, marks=[pytest.mark.slow] if move == "tempered" and model == MODELS[0] else [])
+        pytest.param(move, *model, marks=[] if (move == "tempered") == (model == MODELS[1]) else [pytest.mark.slow])
         for model in MODELS
         for move in MOVES
     ],

@@ -26,6 +26,7 @@ def test_sweeps_leave_the_joint_law_alone(activation: str, alpha: float) -> None
     assert np.abs(z).max() < LARGEST_Z
 
 
+@pytest.mark.slow
 def test_known_amplitude_and_noise() -> None:
     model = small_network("auto", 1.0, amplitude=0.8, noise_variance=0.3)
     z = paired(model, sweeps, 1500, 12)
