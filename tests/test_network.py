@@ -370,6 +370,19 @@ def test_planes_that_divide_alike_are_one():
     assert np.mean(np.abs(second.net) > 0.5) == pytest.approx(20 / 30)
     assert np.median(second.net[second.net != 0.0]) == 2.0  # turned so that it goes up
     assert second.leader @ other > 0.0
+    assert len(first.middles) == 30
+    assert len(second.middles) == 20
+    np.testing.assert_allclose(np.linalg.norm(first.middles[:, 1:], axis=1), 1.0)
+    np.testing.assert_allclose(first.leader, one / np.sqrt(2.0), atol=0.02)
+
+
+def test_a_draws_hyperplane_is_the_mean_by_jumps():
+    """Two units of one draw that divide alike, one of them written with its normal turned."""
+    inputs = np.column_stack([np.ones(101), np.linspace(-1.0, 1.0, 101), np.zeros(101)])
+    planes = Planes(np.array([0, 0]), np.array([3.0, -1.0]), np.array([[-0.4, 4.0, 0.0], [0.14, -1.0, 0.0]]))
+    (one,) = cluster_planes(planes, inputs, 1, 0.5)
+    np.testing.assert_allclose(one.net, [4.0])
+    np.testing.assert_allclose(one.middles, [[-(3.0 * 0.1 + 0.14) / 4.0, 1.0, 0.0]])
 
 
 def test_replace_keeps_nothing_stale():

@@ -20,6 +20,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from cadlag import NNGPRegressor, StableKernelRegressor, StableNetworkRegressor, load
+from cadlag.estimators.breaks import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
@@ -307,10 +308,15 @@ def test_a_hyperplane_is_named_by_what_turns_it():
     recipe = Recipe(Input("sales", "number"), (Input("day", "date", "day"), Input("price", "number")))
     found = replace(evidence(), names=["day", "price"], recipe=recipe)
     found.model.input_scaling_ = SimpleNamespace(centre=np.array([19700.0, 2.0]), scale=np.array([100.0, 0.5]))
-    row = leading(np.array([0.01, 0.1]), 197.43, found)
+    normals = np.array([[0.01, 0.1], [0.01, 3.0]])
+    draws = [np.column_stack([np.linspace(197.33, 197.53, 101), np.tile(normal, (101, 1))]) for normal in normals]
+    found = replace(found, breaks=BreakPlanes({"offset": np.full(2, 197.43)}, normals, draws, 1.0))
+    row = leading(0, found)
     assert list(row["leading"]) == ["day", "price"]
     assert plane_label(row, found) == "day ≈ 2024-01-01"
-    assert plane_label(leading(np.array([0.01, 3.0]), 197.43, found), found) == "price and day"
+    ends = row["crossing"], row["crossing_q05"], row["crossing_q95"]
+    np.testing.assert_allclose(ends, [19723.0, 19714.0, 19732.0])  # (offset - 0.1 × 2)/0.01
+    assert plane_label(leading(1, found), found) == "price and day"
 
 
 def test_a_variational_fit_is_judged_by_its_bound():

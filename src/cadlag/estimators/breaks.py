@@ -114,13 +114,15 @@ class BreakPlanes(Table):
         coefficients by input ("normal of size" for an input whose name is taken); a row a hyperplane.
     normals
         The coefficients, (hyperplanes, inputs), of unit length on standardised inputs.
+    draws
+        For each hyperplane where the draws that jump across it have it: (offset, normal) each, (jumps, 1 + inputs).
     min_size
         Smallest jump that counts.
     """
 
-    def __init__(self, columns: Mapping[str, Any], normals: Array, min_size: float) -> None:
+    def __init__(self, columns: Mapping[str, Any], normals: Array, draws: Sequence[Array], min_size: float) -> None:
         super().__init__(columns)
-        self.normals, self.min_size = normals, min_size
+        self.normals, self.draws, self.min_size = normals, draws, min_size
 
     @classmethod
     def find(
@@ -133,10 +135,43 @@ class BreakPlanes(Table):
         found = [c for c in cluster_planes(planes, X, len(positions), least) if (np.abs(c.net) > least).any()]
         leaders = np.array([c.leader / np.linalg.norm(c.leader[1:]) for c in found]).reshape(-1, model.n_inputs)
         net = np.array([c.net for c in found]).reshape(len(found), len(positions)).T
-        normals = leaders[:, 1:] / inputs.scale
+        offsets, normals = np.split(_in_units(leaders, inputs), [1], axis=1)
         columns = {
             **_size_columns(net * spread, least * spread), "share": np.array([c.share for c in found]),
-            "offset": normals @ inputs.centre - leaders[:, 0],
+            "offset": offsets[:, 0],
         }  # fmt: skip
         own = {f"normal of {name}" if name in columns else name: values for name, values in zip(names, normals.T)}
-        return cls({**columns, **own}, normals, least * spread)
+        draws = [_in_units(c.middles, inputs) for c in found]
+        return cls({**columns, **own}, normals, draws, least * spread)
+
+    def crossing(self, plane: int, j: int, at: Array, coverage: float = 0.9) -> tuple[float, float, float]:
+        """Where one input meets a hyperplane while the others stay: posterior median and central interval.
+
+        Parameters
+        ----------
+        plane
+            Which hyperplane, a row of this table.
+        j
+            Which input.
+        at
+            Values of all inputs; that of the input itself does not matter.
+        coverage
+            Posterior probability of the interval.
+
+        Returns
+        -------
+        tuple[float, float, float]
+            Median, lower and upper end, in units of the input; infinite where draws never meet it.
+        """
+        offsets, normals = self.draws[plane][:, 0], self.draws[plane][:, 1:]
+        others = normals @ at - normals[:, j] * at[j]
+        with np.errstate(divide="ignore"):
+            places = (offsets - others) / normals[:, j]
+        low, middle, high = np.quantile(places, [0.5 - 0.5 * coverage, 0.5, 0.5 + 0.5 * coverage])
+        return float(middle), float(low), float(high)
+
+
+def _in_units(coordinates: Array, inputs: Scaling) -> Array:
+    """(offset, normal) in units of the data from (b, v) on standardised inputs."""
+    normals = coordinates[:, 1:] / inputs.scale
+    return np.column_stack([normals @ inputs.centre - coordinates[:, 0], normals])

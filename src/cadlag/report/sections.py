@@ -243,7 +243,7 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
 def _break_axes(breaks: Any, evidence: Evidence, ax: Any) -> Any:
     if "lower" in breaks:
         return _named(plots.plot_breaks(breaks, ax=ax), evidence, 0)
-    planes = (leading(*plane, evidence) for plane in zip(breaks.normals, breaks["offset"]))
+    planes = (leading(k, evidence) for k in range(len(breaks.normals)))
     return plots.plot_breaks(breaks, ax=ax, names=[plane_label(plane, evidence) for plane in planes])
 
 

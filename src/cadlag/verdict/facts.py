@@ -76,36 +76,34 @@ def likely_breaks(evidence: Evidence) -> list[Facts]:
     rows = [{name: float(found[name][k]) for name in found} for k in shown]
     if "lower" not in found:
         for row, k in zip(rows, shown):
-            row |= leading(found.normals[k], row["offset"], evidence)
+            row |= leading(k, evidence)
     return rows
 
 
-def leading(normal: Any, offset: float, evidence: Evidence) -> Facts:
+def leading(k: int, evidence: Evidence) -> Facts:
     """The inputs that turn a hyperplane, by their shares of its normal on standardised inputs, and where it is met.
 
     Parameters
     ----------
-    normal
-        Of the hyperplane, in units of the inputs.
-    offset
-        Of the hyperplane.
+    k
+        Which hyperplane.
     evidence
-        What the model showed.
+        What the model showed, hyperplanes among it.
 
     Returns
     -------
     Facts
         `leading` (name to share), `crossing`, where the first of them meets the plane when all others are at their
-        mean, and `rise`, the sign of the jump as it grows.
+        mean, its 90 % interval `crossing_q05`, `crossing_q95`, and `rise`, the sign of the jump as it grows.
     """
-    inputs = evidence.model.input_scaling_
+    inputs, normal = evidence.model.input_scaling_, evidence.breaks.normals[k]
     shares = (normal * inputs.scale) ** 2 / np.sum((normal * inputs.scale) ** 2)
     order = np.argsort(-shares, kind="stable")
     first = int(order[0])
-    rest = float(normal @ inputs.centre - normal[first] * inputs.centre[first])
+    middle, low, high = evidence.breaks.crossing(k, first, inputs.centre)
     return {
-        "leading": {evidence.names[j]: float(shares[j]) for j in order[:3]},
-        "crossing": (offset - rest) / float(normal[first]), "rise": float(np.sign(normal[first])),
+        "leading": {evidence.names[j]: float(shares[j]) for j in order[:3]}, "crossing": middle,
+        "crossing_q05": low, "crossing_q95": high, "rise": float(np.sign(normal[first])),
     }  # fmt: skip
 
 

@@ -186,9 +186,8 @@ def _plane(row: Facts, evidence: Evidence) -> str:
     chance = f"(probability {row['probability']:.2f})"
     if share >= _LEADS:
         size = f"{sizes[0]:+.3g} ({min(sizes[1:]):+.3g} to {max(sizes[1:]):+.3g})"
-        return (
-            f"The function jumps by {size} where {name} passes about {evidence.text(name, row['crossing'])} {chance}."
-        )
+        place, low, high = (evidence.text(name, row[key]) for key in ("crossing", "crossing_q05", "crossing_q95"))
+        return f"The function jumps by {size} where {name} passes {place} ({low} to {high}; {chance[1:-1]})."
     turning = " and ".join(f"{other} ({100 * part:.0f} %)" for other, part in row["leading"].items() if part >= _TURNS)
     small = 100 * min(row["share"], 1.0 - row["share"])
     return (

@@ -75,15 +75,18 @@ class Cluster:
     Attributes
     ----------
     leader
-        (b, v), the mean of its hyperplanes, turned so that its net jump is mostly upwards.
+        (b, v), the median of its hyperplanes, turned so that its net jump is mostly upwards.
     net
         Net jump of each draw across it, (draws,).
+    middles
+        (b, v) of each draw with a jump, the mean of its hyperplanes by their jumps, with |v| = 1; (jumps, q).
     share
         Share of the training rows on its upper side.
     """
 
     leader: Array
     net: Array
+    middles: Array
     share: float
 
 
@@ -108,9 +111,16 @@ def cluster_planes(planes: Planes, X: Array, n_draws: int, least: float) -> list
         net = np.zeros(n_draws)
         np.add.at(net, planes.draw[kept[members]], turned * planes.size[kept[members]])
         up = 1.0 if np.median(net[net != 0.0]) >= 0.0 else -1.0
-        normals = planes.coordinates[kept[members]]
-        normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-        middle = up * (turned * weight[members]) @ normals
-        clusters.append(Cluster(middle, up * net, float((X @ middle >= 0.0).mean())))
+        middles = _middles(planes, kept[members], up * turned, np.abs(net) > least)
+        middle = np.median(middles, axis=0) if len(middles) else up * planes.coordinates[kept[leader]]
+        clusters.append(Cluster(middle, up * net, middles, float((X @ middle >= 0.0).mean())))
         left[members] = False
     return sorted(clusters, key=lambda cluster: -float((np.abs(cluster.net) > least).mean()))
+
+
+def _middles(planes: Planes, members: NDArray[np.int64], turned: Array, has_jump: NDArray[np.bool_]) -> Array:
+    """The mean hyperplane of each draw with a jump, its members turned alike and weighted by their jumps."""
+    units = planes.coordinates[members] / np.linalg.norm(planes.coordinates[members, 1:], axis=1, keepdims=True)
+    sums = np.zeros((len(has_jump), units.shape[1]))
+    np.add.at(sums, planes.draw[members], (turned * np.abs(planes.size[members]))[:, None] * units)
+    return sums[has_jump] / np.linalg.norm(sums[has_jump, 1:], axis=1, keepdims=True)
