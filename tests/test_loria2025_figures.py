@@ -82,6 +82,7 @@ def drawn(figure, found):
     for axes in figure.draw(found).axes:
         numbers += [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
         numbers += [path.vertices.ravel() for item in axes.collections for path in item.get_paths()]
+        numbers += [np.ravel(item.get_array()) for item in axes.collections if item.get_array() is not None]
         numbers += [np.asarray(image.get_array()).ravel() for image in axes.images]
     return np.concatenate(numbers)
 

@@ -105,6 +105,9 @@ def test_several_methods_together():
     np.testing.assert_allclose(band(ax, 0)[1:], [np.zeros(5), 3.0 * np.ones(5)])
     colours = {line.get_color() for line in ax.get_lines()}
     assert len(colours) == 3
+    ax = drawn(plots.plot_fits(x, curves, colours=["red", "blue"], bare=True))
+    assert [line.get_color() for line in ax.get_lines()] == ["red", "blue"]
+    assert (ax.get_legend(), ax.get_xlabel(), ax.get_ylabel()) == (None, "", "")
 
 
 def test_slice_is_the_prediction_along_one_input(plane):
@@ -246,7 +249,9 @@ def test_residuals_mark_rows_outside_their_intervals():
     np.testing.assert_array_equal(curve(ax, "outside (1)"), [[3.0, 6.0]])
     bars = np.array([path.vertices[:, 1] for path in ax.collections[0].get_paths()])
     np.testing.assert_array_equal(bars, np.tile([-1.0, 2.0], (3, 1)))
-    assert len(drawn(plots.plot_residuals(y, point)).collections) == 0
+    ax = drawn(plots.plot_residuals(y, point, bare=True))
+    assert len(ax.collections) == 0
+    assert (ax.get_legend(), ax.get_xlabel(), ax.get_ylabel()) == (None, "", "")
 
 
 # Chains --------------------------------------------------------------------------------------------------------------
@@ -258,6 +263,13 @@ def test_trace_has_a_line_a_chain(line):
         np.testing.assert_array_equal(shown.get_ydata(), chain)
     with pytest.raises(ValueError, match="'nonsense' is not among"):
         plots.plot_trace(line.posterior_, "nonsense")
+
+
+def test_trace_of_plain_draws():
+    draws = np.arange(6.0).reshape(2, 3)
+    ax = drawn(plots.plot_trace(draws, "some $ name"))
+    np.testing.assert_array_equal([shown.get_ydata() for shown in ax.get_lines()], draws)
+    assert ax.get_ylabel() == words("some $ name")
 
 
 def test_ranks_of_chains_apart_do_not_overlap(line):

@@ -97,8 +97,9 @@ def plot_coverage(pit: ArrayLike, ax: Any = None) -> Any:
 
 
 def plot_residuals(
-    y: ArrayLike, prediction: ArrayLike, interval: ArrayLike | None = None, coverage: float = 0.9, ax: Any = None
-) -> Any:
+    y: ArrayLike, prediction: ArrayLike, interval: ArrayLike | None = None, coverage: float = 0.9, ax: Any = None,
+    bare: bool = False,
+) -> Any:  # fmt: skip
     """Residuals against predictions, with bars for the intervals: rows outside theirs are marked.
 
     Parameters
@@ -113,6 +114,8 @@ def plot_residuals(
         Their probability, for the legend.
     ax
         Axes to draw on.
+    bare
+        Whether to leave out labels and legend, as a panel of a larger picture does.
 
     Returns
     -------
@@ -131,6 +134,7 @@ def plot_residuals(
     ax.plot(point[~outside], residual[~outside], ".", color=POINTS, ms=5, label="residual")
     if outside.any():
         ax.plot(point[outside], residual[outside], "D", color=ACCENT, ms=4, label=f"outside ({outside.sum()})")
-    ax.set(xlabel="prediction", ylabel="response less prediction")
-    legend_above(ax, 3)
+    if not bare:
+        ax.set(xlabel="prediction", ylabel="response less prediction")
+        legend_above(ax, 3)
     return ax

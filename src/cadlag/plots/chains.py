@@ -14,6 +14,8 @@ _MOST_POINTS = 2000  # of a line: more are not seen
 
 
 def _scalar(posterior: Any, name: str) -> Array:
+    if isinstance(posterior, np.ndarray):
+        return posterior
     scalars = posterior.scalars()
     if name not in scalars:
         raise ValueError(f"{name!r} is not among {', '.join(scalars)}")
@@ -26,9 +28,9 @@ def plot_trace(posterior: Any, name: str = "log_likelihood", ax: Any = None) -> 
     Parameters
     ----------
     posterior
-        The posterior of a fitted regressor.
+        The posterior of a fitted regressor, or draws of one quantity, (chains, draws).
     name
-        A scalar that `posterior.summary()` lists.
+        A scalar that `posterior.summary()` lists, or what the draws are called.
     ax
         Axes to draw on.
 
@@ -57,9 +59,9 @@ def plot_ranks(posterior: Any, name: str = "log_likelihood", n_bins: int = 20, a
     Parameters
     ----------
     posterior
-        The posterior of a fitted regressor.
+        The posterior of a fitted regressor, or draws of one quantity, (chains, draws).
     name
-        A scalar that `posterior.summary()` lists.
+        A scalar that `posterior.summary()` lists, or what the draws are called.
     n_bins
         Number of bins of the ranks.
     ax

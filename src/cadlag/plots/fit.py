@@ -98,6 +98,8 @@ def plot_fits(
     intervals: Mapping[str, ArrayLike] | None = None,
     data: tuple[ArrayLike, ArrayLike] | None = None,
     ax: Any = None,
+    colours: Sequence[str] = COLOURS,
+    bare: bool = False,
 ) -> Any:
     """Predictions of several methods of one input together, with their bands where given.
 
@@ -113,6 +115,10 @@ def plot_fits(
         Inputs and responses to show as points.
     ax
         Axes to draw on.
+    colours
+        Of the methods, in their order.
+    bare
+        Whether to leave out labels and legend, as a panel of a larger picture does.
 
     Returns
     -------
@@ -121,17 +127,19 @@ def plot_fits(
     """
     ax = new_axes() if ax is None else ax
     where, bands = np.asarray(x, dtype=float).reshape(-1), intervals or {}
+    opacity = 0.16 if len(bands) > 1 else 0.25
     if data is not None:
         ax.plot(np.ravel(data[0]), np.ravel(data[1]), ".", color=POINTS, ms=4.0, alpha=0.6, label="data")
     for k, (name, values) in enumerate(predictions.items()):
-        colour = COLOURS[k % len(COLOURS)]
+        colour = colours[k % len(colours)]
         if name in bands:
-            ax.fill_between(where, *np.asarray(bands[name], dtype=float).T, color=colour, alpha=0.16, lw=0)
+            ax.fill_between(where, *np.asarray(bands[name], dtype=float).T, color=colour, alpha=opacity, lw=0)
         style = DASHES[k % len(DASHES)]
         ax.plot(where, np.asarray(values, dtype=float), color=colour, ls=style, lw=1.6, label=words(name))
-    ax.set(xlabel="x", ylabel="y")
     ax.margins(x=0.01)
-    legend_above(ax, 3)
+    if not bare:
+        ax.set(xlabel="x", ylabel="y")
+        legend_above(ax, 3)
     return ax
 
 

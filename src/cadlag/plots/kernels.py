@@ -29,19 +29,34 @@ def plot_kernel_quantiles(kernels: ArrayLike, quantiles: Sequence[float] = (0.25
         The axes, an array.
     """
     tables = np.quantile(np.asarray(kernels, dtype=float), quantiles, axis=0)
-    axes = new_axes(2.3, len(tables), sharex=True, sharey=True) if ax is None else ax
-    panels = np.atleast_1d(axes)
-    if len(panels) != len(tables):
-        raise ValueError(f"{len(tables)} quantiles need as many axes, got {len(panels)}")
-    low, high = min(0.0, float(tables.min())), float(tables.max())
-    for panel, table, p in zip(panels, tables, quantiles):
+    axes = np.atleast_1d(new_axes(2.3, len(tables), sharex=True, sharey=True) if ax is None else ax)
+    if len(axes) != len(tables):
+        raise ValueError(f"{len(tables)} quantiles need as many axes, got {len(axes)}")
+    draw_matrices(axes, tables, [f"{percent(p)} quantile" for p in quantiles])
+    return axes
+
+
+def draw_matrices(axes: Any, tables: ArrayLike, titles: Sequence[str]) -> None:
+    """Matrices side by side as heat maps on one colour scale.
+
+    Parameters
+    ----------
+    axes
+        One for each matrix.
+    tables
+        The matrices, (m, n, n).
+    titles
+        What they are.
+    """
+    matrices = np.asarray(tables, dtype=float)
+    low, high = min(0.0, float(matrices.min())), float(matrices.max())
+    for panel, table, title in zip(axes, matrices, titles):
         image = panel.imshow(table, cmap=SEQUENTIAL, vmin=low, vmax=high, interpolation="nearest")
         panel.set(xlabel="row")
-        panel.set_title(f"{percent(p)} quantile", fontsize=10)
-    panels[0].set(ylabel="row")
-    bar = panels[0].figure.colorbar(image, ax=list(panels), shrink=0.8)
+        panel.set_title(title, fontsize=10)
+    axes[0].set(ylabel="row")
+    bar = axes[0].figure.colorbar(image, ax=list(axes), shrink=0.8)
     bar.outline.set_visible(False)
-    return panels
 
 
 def plot_features(features: ArrayLike, row: int = 0, ax: Any = None) -> Any:
@@ -149,7 +164,7 @@ def plot_mutual_information(
             reach = 2.0 * np.asarray(errors[name], dtype=float)
             ax.fill_between(where, curve - reach, curve + reach, color=colour, alpha=0.2, lw=0)
         ax.plot(where, curve, color=colour, ls=DASHES[k % len(DASHES)], lw=1.6, label=words(name))
-    ax.set(xlabel="distance of the inputs", ylabel="mutual information [nats]")
+    ax.set(xlabel="distance of the inputs", ylabel="conditional mutual information [nats]")
     ax.margins(x=0.01)
     ax.set_ylim(0.0)
     legend(ax)

@@ -23,6 +23,7 @@ STYLE = {
     "font.size": 10.0,
     "axes.titlesize": 10.5,
     "axes.labelsize": 10.0,
+    "figure.labelsize": 10.0,
     "xtick.labelsize": 9.0,
     "ytick.labelsize": 9.0,
     "axes.spines.top": False,
@@ -38,7 +39,9 @@ WIDTH = 4.8  # inches: text of 10 points stays at 10 pixels when the picture is 
 _LONGEST = 28
 
 
-def new_axes(height: float = 3.4, n_columns: int = 1, own: bool = False, **options: Any) -> Any:
+def new_axes(
+    height: float = 3.4, n_columns: int = 1, own: bool = False, n_rows: int = 1, width: float = WIDTH, **options: Any
+) -> Any:
     """Axes of the house's size and style.
 
     Parameters
@@ -49,6 +52,10 @@ def new_axes(height: float = 3.4, n_columns: int = 1, own: bool = False, **optio
         Panels side by side.
     own
         True for a figure that pyplot does not know of, and that nobody has to close.
+    n_rows
+        Panels one above another.
+    width
+        In inches.
     **options
         For `subplots`.
 
@@ -57,10 +64,10 @@ def new_axes(height: float = 3.4, n_columns: int = 1, own: bool = False, **optio
     Any
         Axes, or an array of them.
     """
-    size = (WIDTH, height)
+    size = (width, height)
     with plt.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained") if own else plt.figure(figsize=size, layout="constrained")
-        return figure.subplots(1, n_columns, **options)
+        return figure.subplots(n_rows, n_columns, **options)
 
 
 def words(text: Any, longest: int = _LONGEST) -> str:

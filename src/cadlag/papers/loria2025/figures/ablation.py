@@ -10,7 +10,7 @@ import numpy as np
 
 from cadlag.datasets import simulate
 from cadlag.papers.loria2025.curves import Array, Curves, grid
-from cadlag.papers.loria2025.figures.style import COLOURS, POINTS, panels
+from cadlag.papers.loria2025.figures.style import panels
 from cadlag.papers.loria2025.figures.wants import Figure, Want
 from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED
 
@@ -18,14 +18,14 @@ _SAMPLERS = {"paper's sampler": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
-    data, colour = simulate("1d", 0), COLOURS["Dα-KP"]
+    from cadlag.plots import plot_fits  # noqa: PLC0415  optional
+
+    data = simulate("1d", 0)
     canvas, axes = panels(len(curves), n_columns=len(ALPHAS), width=2.3, sharex=True, sharey=True)
     for place, (label, found) in zip(axes, curves.items()):
-        place.fill_between(grid(), found["lower"], found["upper"], color=colour, alpha=0.25, lw=0)
-        place.plot(grid(), found["median"], color=colour, lw=1.2)
-        place.plot(data.X_train[:, 0], data.y_train, ".", color=POINTS, ms=3)
+        band = np.column_stack([found["lower"], found["upper"]])
+        plot_fits(grid(), {label: found["median"]}, {label: band}, (data.X_train, data.y_train), place, bare=True)
         place.set_title(f"{label}\n10 to 90 % of the rise in {rise(found['median']):.3f}", fontsize=8)
-        place.margins(x=0.01)
     return canvas
 
 

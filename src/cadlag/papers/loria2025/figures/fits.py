@@ -3,30 +3,34 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from cadlag.datasets import simulate
 from cadlag.papers.loria2025.curves import Curves
-from cadlag.papers.loria2025.figures.style import COLOURS, POINTS, TRUTH, name_of, panels
+from cadlag.papers.loria2025.figures.style import panels
 from cadlag.papers.loria2025.figures.wants import Figure, predictions_of
 
 _WITHOUT_BANDS = "GP MLE"
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
+    from cadlag.plots import plot_fits  # noqa: PLC0415  optional
+    from cadlag.plots.style import COLOURS, FAINT  # noqa: PLC0415  optional
+
     data = simulate("1d", 0)
-    inputs, banded = data.X_test[:, 0], {k: v for k, v in curves.items() if k != _WITHOUT_BANDS}
-    canvas, axes = panels(1 + len(banded), sharex=True, sharey=True)
-    for label, found in curves.items():
-        axes[0].plot(inputs, found["prediction"], color=COLOURS[label], lw=1.2, label=name_of(label))
+    inputs, points = data.X_test[:, 0], (data.X_train, data.y_train)
+    banded = {k: colour for k, colour in zip(curves, COLOURS) if k != _WITHOUT_BANDS}
+    canvas, axes = panels(1 + len(banded), width=2.9, sharex=True, sharey=True)
+    plot_fits(inputs, {k: found["prediction"] for k, found in curves.items()}, None, points, axes[0], bare=True)
     axes[0].set(title="predictions")
-    axes[0].legend(frameon=False, fontsize=6.5, loc="upper left", handlelength=1.2)
-    for place, (label, found) in zip(axes[1:], banded.items()):
-        place.fill_between(inputs, found["lower"], found["upper"], color=COLOURS[label], alpha=0.25, lw=0)
-        place.plot(inputs, found["prediction"], color=COLOURS[label], lw=1.2)
-        place.set(title=f"{name_of(label)}, 90 % band")
+    canvas.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside right center")
+    for place, (label, colour) in zip(axes[1:], banded.items()):
+        found = curves[label]
+        band = np.column_stack([found["lower"], found["upper"]])
+        plot_fits(inputs, {label: found["prediction"]}, {label: band}, points, place, [colour], bare=True)
+        place.set(title=f"{label}, 90 % band")
     for place in axes:
-        place.step(inputs, data.f_test, color=TRUTH, lw=3, where="mid", zorder=0)
-        place.plot(data.X_train[:, 0], data.y_train, ".", color=POINTS, ms=3, zorder=1)
-        place.margins(x=0.01)
+        place.step(inputs, data.f_test, color=FAINT, alpha=0.5, lw=3, where="mid", zorder=0)
     return canvas
 
 

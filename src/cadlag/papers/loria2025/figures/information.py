@@ -15,21 +15,17 @@ _TICKS = (0.2, 0.5, 1, 2)
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
+    from cadlag.plots import plot_mutual_information  # noqa: PLC0415  optional
+
     canvas, (axes,) = panels(1, width=5.5, height=3.6)
-    shades = _shades(len(curves))
-    for shade, (label, found) in zip(shades, curves.items()):
-        axes.plot(DISTANCES, found["information"], color=shade, lw=1.6, label=label)
-    axes.set(yscale="log", xlabel="distance d of two inputs, 0 and d", ylabel="conditional mutual information")
+    values, errors = ({label: found[name] for label, found in curves.items()} for name in ("information", "error"))
+    plot_mutual_information(DISTANCES, values, errors, axes)
+    # Rates of decay are slopes on a logarithmic axis.
+    axes.autoscale(axis="y")
+    axes.set_yscale("log")
     axes.set_yticks(_TICKS, labels=map(str, _TICKS))
-    axes.set_yticks((), minor=True)
-    axes.legend(frameon=False, fontsize=9)
-    axes.margins(x=0.01)
+    axes.minorticks_off()
     return canvas
-
-
-def _shades(n: int) -> list[tuple[float, float, float]]:
-    """Return colours from light to dark."""
-    return [(0.62 - 0.5 * t, 0.77 - 0.46 * t, 0.9 - 0.43 * t) for t in (i / max(1, n - 1) for i in range(n))]
 
 
 FIGURE = Figure(

@@ -12,14 +12,12 @@ _QUARTILES = {"lower": "25 %", "median": "50 %", "upper": "75 %"}
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
-    canvas, axes = panels(3 * len(curves), n_columns=3, width=3.0, height=2.5)
-    places = iter(axes)
-    for label, found in curves.items():
-        for name, quartile in _QUARTILES.items():
-            place = next(places)
-            picture = place.imshow(symmetric(found[name]), cmap="viridis")
-            canvas.colorbar(picture, ax=place, shrink=0.85)
-            place.set(title=f"{label}, {quartile}", xticks=(), yticks=())
+    from cadlag.plots.kernels import draw_matrices  # noqa: PLC0415  optional
+
+    canvas, axes = panels(3 * len(curves), n_columns=3, width=3.0, height=2.6)
+    for k, (label, found) in enumerate(curves.items()):
+        tables = [symmetric(found[name]) for name in _QUARTILES]
+        draw_matrices(axes[3 * k : 3 * k + 3], tables, [f"{label}, {quartile}" for quartile in _QUARTILES.values()])
     return canvas
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cadlag.papers.loria2025.curves import Curves
-from cadlag.papers.loria2025.figures.style import COLOURS, name_of, panels
+from cadlag.papers.loria2025.figures.style import panels
 from cadlag.papers.loria2025.figures.wants import Figure, predictions_of
 
 _TITLES = {
@@ -17,17 +17,16 @@ _TITLES = {
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
+    from cadlag.plots import plot_residuals  # noqa: PLC0415  optional
+
     canvas, axes = panels(len(curves), sharex=True, sharey=True)
     for place, (label, found) in zip(axes, curves.items()):
-        point, colour = found["prediction"], COLOURS[label]
-        inside = (found["lower"] <= found["observed"]) & (found["observed"] <= found["upper"])
-        place.vlines(point, found["lower"] - point, found["upper"] - point, color=colour, lw=0.7, alpha=0.35)
-        for chosen, marker, size in ((inside, ".", 3.5), (~inside, "x", 4)):
-            place.plot(point[chosen], (found["observed"] - point)[chosen], marker, color=colour, ms=size)
-        place.axhline(0.0, color="#888888", lw=0.6, zorder=0)
-        place.set(title=f"{name_of(label)}: {100 * np.mean(inside):.0f} % inside")
-    canvas.supxlabel("prediction", fontsize=9)
-    canvas.supylabel("observed − predicted (× outside)", fontsize=9)
+        interval = np.column_stack([found["lower"], found["upper"]])
+        plot_residuals(found["observed"], found["prediction"], interval, ax=place, bare=True)
+        inside = (interval[:, 0] <= found["observed"]) & (found["observed"] <= interval[:, 1])
+        place.set(title=f"{label}: {100 * np.mean(inside):.0f} % inside")
+    canvas.supxlabel("prediction")
+    canvas.supylabel("observed − predicted (diamonds: outside)")
     return canvas
 
 

@@ -1,4 +1,4 @@
-"""One look for all figures: a colour a method, panels in a grid, thin lines."""
+"""One look for all figures, that of `cadlag.plots`: panels in a grid."""
 
 import io
 from collections.abc import Mapping
@@ -6,14 +6,6 @@ from typing import Any
 
 from cadlag.papers.loria2025.curves import Curves
 from cadlag.papers.loria2025.figures.wants import Figure
-
-COLOURS = {
-    "Dα-KP": "#1f4e79", "DIWP": "#c55a11", "GP Bayes": "#7a5195", "GP MLE": "#b8860b", "NNGP": "#c0392b",
-    "Stable": "#2e7d32", "network": "#111111",
-}  # fmt: skip
-NAMES = {"network": "network (ours)"}
-POINTS, TRUTH = "#999999", "#cccccc"
-SETTINGS = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10}
 
 
 def picture(figure: Figure, found: Mapping[str, Curves]) -> bytes:
@@ -33,8 +25,10 @@ def picture(figure: Figure, found: Mapping[str, Curves]) -> bytes:
     """
     import matplotlib as mpl  # noqa: PLC0415  optional
 
+    from cadlag.plots.style import STYLE  # noqa: PLC0415  optional
+
     out = io.BytesIO()
-    with mpl.rc_context(SETTINGS):
+    with mpl.rc_context(STYLE):
         # The date and version of the library stay out, so that equal curves give equal files.
         figure.draw(found).savefig(out, dpi=130, metadata={"Software": None})
     return out.getvalue()
@@ -65,25 +59,14 @@ def panels(
     axes
         In reading order.
     """
+    from cadlag.plots.style import new_axes  # noqa: PLC0415  optional
+
     n_columns = min(n, n_columns or min((4, 3), key=lambda columns: -n % columns))
     n_rows = -(-n // n_columns)
-    canvas = empty(width * n_columns, height * n_rows)
-    grid = canvas.subplots(n_rows, n_columns, squeeze=False, **shared)
+    grid = new_axes(height * n_rows, n_columns, True, n_rows, width * n_columns, squeeze=False, **shared)
     for axes in grid.flat[n:]:
         axes.set_axis_off()
     # With shared axes only the last row is labelled, and some of its places may be empty.
     for axes in grid.flat[max(0, n - n_columns) : n]:
         axes.tick_params(labelbottom=True)
-    return canvas, list(grid.flat[:n])
-
-
-def empty(width: float, height: float) -> Any:
-    """Return an empty canvas, in inches, that no window belongs to."""
-    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415  optional
-
-    return Canvas(figsize=(width, height), layout="constrained")
-
-
-def name_of(label: str) -> str:
-    """Return how a method is called in figures."""
-    return NAMES.get(label, label)
+    return grid[0, 0].figure, list(grid.flat[:n])

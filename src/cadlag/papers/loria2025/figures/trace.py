@@ -12,16 +12,15 @@ _QUANTITIES = {"log_likelihood": "log likelihood", "noise_variance": "noise vari
 
 
 def _draw(curves: Mapping[str, Curves]) -> Any:
+    from cadlag.plots import plot_trace  # noqa: PLC0415  optional
+
     canvas, axes = panels(2 * len(curves), n_columns=len(curves), width=4.2, height=2.1, sharey="row")
-    places = iter(axes)
-    for name, words in _QUANTITIES.items():
-        for label, found in curves.items():
-            place = next(places)
-            for chain in found[name].reshape(int(found["n_chains"][0]), -1):
-                place.plot(chain, lw=0.5, alpha=0.8)
-            place.set(title=f"{label}: {words}")
-            place.margins(x=0.0)
-    canvas.supxlabel("draw (of a long chain every k-th)", fontsize=9)
+    pairs = ((name, label) for name in _QUANTITIES for label in curves)
+    for place, (name, label) in zip(axes, pairs):
+        draws = curves[label][name].reshape(int(curves[label]["n_chains"][0]), -1)
+        plot_trace(draws, _QUANTITIES[name], ax=place)
+        place.set(title=label, xlabel="draw (of a long chain every k-th)")
+        place.label_outer()
     return canvas
 
 

@@ -44,5 +44,5 @@ class Figure:
 
 def predictions_of(data: str) -> dict[str, Want]:
     """Return the predictions of all six methods with the paper's settings, and of the network."""
-    versions = {**PUBLISHED, "network": BEST["network"]}
+    versions = {**PUBLISHED, "network (ours)": BEST["network"]}
     return {label: Want("predictions", version, data) for label, version in versions.items() if data in version.data}
