@@ -418,3 +418,18 @@ def test_published_figures_stand_beside_ours(tmp_path):
     file.write_text("data,method,mean,sd\n")
     with pytest.raises(ValueError, match="has no column 'metric'"):
         read_published(file)
+
+
+def test_figures_as_the_paper_prints_them(tmp_path):
+    """Coverage is printed in percent, a dash has no mean, and the depths of one method are lines of their own."""
+    file = tmp_path / "printed.csv"
+    lines = ["sim1d,GP,,coverage,92.70,5.10", "sim1d,GP,,rmse,,", "sim1d,KP,3,rmse,0.560,0.05", "sim1d,KP,6,rmse,0.7,"]
+    file.write_text("\n".join(["data,method,L,metric,mean,sd", *lines]))
+    assert [[figure[k] for k in ("method", "metric", "mean", "sd")] for figure in read_published(file)] == [
+        ["GP", "coverage", "0.927", "0.051"],
+        ["KP, L = 3", "rmse", "0.560", "0.05"],
+        ["KP, L = 6", "rmse", "0.7", ""],
+    ]
+    file.write_text("data,method,metric,mean,sd\nsim1d,GP,coverage,9O,5\n")
+    with pytest.raises(ValueError, match=r"printed\.csv has a coverage that is no number: .* '9O'"):
+        read_published(file)

@@ -211,7 +211,7 @@ def _parser() -> argparse.ArgumentParser:
     tabler = commands.add_parser("table", help="print mean (standard deviation) over seeds")
     tabler.add_argument("--by", default="data,method", help="fields of a row, separated by commas")
     tabler.add_argument("--metrics", default=",".join(TABLE_METRICS), help="columns, separated by commas")
-    tabler.add_argument("--published", help="a CSV file of figures to stand beside ours")
+    tabler.add_argument("--published", help="a CSV file of printed figures to stand beside ours")
     runner.add_argument("--rows", required=True, help="the row file")
     tabler.add_argument("--rows", required=True, action="append", help="a row file; may be given more than once")
     return parser

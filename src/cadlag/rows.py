@@ -163,13 +163,36 @@ def table(
 
 
 def read_published(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read figures from a CSV file with the columns data, method, metric, mean, sd."""
+    """Read figures as a paper prints them, such as those in papers/loria2025/printed.csv.
+
+    Parameters
+    ----------
+    path
+        A CSV file with the columns data, method, metric, mean and sd. Coverage is in percent. A line without a mean
+        stands for a dash, and a depth in a column L becomes part of the method's name.
+
+    Returns
+    -------
+    list of dict
+        For `table`, with coverage as a share.
+    """
     with open(path, newline="", encoding="utf-8") as stream:
         reader = csv.DictReader(stream)
         figures = list(reader)
     if missing := {"data", "method", "metric", "mean", "sd"} - set(reader.fieldnames or ()):
         raise ValueError(f"{path} has no column {min(missing)!r}.")
-    return figures
+    try:
+        return [_in_our_units(figure) for figure in figures if figure["mean"]]
+    except ValueError as error:
+        raise ValueError(f"{path} has a coverage that is no number: {error}.") from error
+
+
+def _in_our_units(figure: Mapping[str, str]) -> dict[str, str]:
+    """Return a printed figure with coverage as a share, and its depth in the method's name."""
+    method = f"{figure['method']}, L = {depth}" if (depth := figure.get("L")) else figure["method"]
+    is_percent = figure["metric"] == "coverage"
+    numbers = {k: f"{float(figure[k]) / 100:.4g}" for k in ("mean", "sd") if is_percent and figure[k]}
+    return {**figure, "method": method, **numbers}
 
 
 def _cells(values: Mapping[str, Mapping[int, float]], names: Sequence[str]) -> list[str]:
