@@ -107,6 +107,7 @@ def test_auto_keeps_the_better_on_rows_left_out(folder, data):
     found = json.loads(result.stdout)
     assert re.search(r"The (network|kernel) is chosen: it predicts rows left out better", found["chosen"])
     assert found["method"] == cadlag.load(out)._method
+    assert {row["input"] for row in found["relevance"]} == {"day", "shop", "price"}
     scores = {}
     for name in ("network", "kernel"):
         one = run("fit", data, "-t", "sales", "-m", name, "-o", out, "--drop-missing", "--json", *TINY)

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableKernelRegressor, load
+from cadlag.estimators.conditioned import _permuted
 from cadlag.methods import METHODS
 from cadlag.samplers import SAMPLERS, chains
 from cadlag.storage import read_tree, write_tree
@@ -527,6 +528,34 @@ def test_relevance_of_an_input_that_is_not_there():
     table = tiny().fit(inputs, Y).feature_relevance()
     assert table["relevance"][1] == 0.0
     assert 0.7 < table["relevance"][0] < 1.3
+
+
+def test_relevance_of_inputs_together(fitted):
+    """All of them have it all, as above; a group of one is that input under another name."""
+    table = fitted.feature_relevance(groups={"both": ["x1", "x0"]})
+    assert list(table["input"]) == ["both"]
+    assert 0.7 < table["relevance"][0] < 1.3
+    largest = fitted.posterior_["input_scales"].reshape(-1, 3)[:, 1:].max(axis=1)
+    assert [table[name][0] for name in ("scale_q05", "scale")] == pytest.approx(list(np.quantile(largest, [0.05, 0.5])))
+    plain, named = fitted.feature_relevance(), fitted.feature_relevance(groups={"last": ["x1"]})
+    assert list(named["input"]) == ["x0", "last"]
+    for name in ("relevance", "q05", "q95", "scale", "scale_q95"):
+        np.testing.assert_array_equal(named[name], plain[name])
+
+
+def test_inputs_together_are_permuted_in_the_same_way():
+    rows = np.arange(40.0).reshape(10, 4)
+    changed = _permuted(np.random.default_rng(0), rows, [1, 3])
+    np.testing.assert_array_equal(changed[:, [0, 2]], rows[:, [0, 2]])
+    np.testing.assert_array_equal(changed[:, 3] - changed[:, 1], 2.0)
+    assert sorted(changed[:, 1]) == list(rows[:, 1]) != list(changed[:, 1])
+
+
+def test_groups_of_inputs_that_are_not_there(fitted):
+    with pytest.raises(ValueError, match=r"groups\['a'\] has 'x7', which is no input: choose from x0, x1"):
+        fitted.feature_relevance(groups={"a": ["x0", "x7"]})
+    with pytest.raises(ValueError, match=r"groups\['a'\] is empty"):
+        fitted.feature_relevance(groups={"a": []})
 
 
 def dense_kernels(model, plain_recursion, inputs, t):

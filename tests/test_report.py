@@ -24,7 +24,7 @@ from cadlag.estimators.breaks import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
-from cadlag.report.sections import _calibration, _named
+from cadlag.report.sections import _calibration, _named, _relevance
 from cadlag.verdict import Checked, Evidence, facts, gather, verdict
 from cadlag.verdict.facts import leading
 from cadlag.verdict.words import plane_label
@@ -301,6 +301,39 @@ def test_dates_and_names_of_a_table():
     ax = _named(new_axes(own=True), found, 0, found.target)
     assert ax.xaxis.get_major_formatter()(19723.0, 0) == "2024-01-01"
     assert ax.get_ylabel() == "sales"
+
+
+SITES = Recipe(
+    Input("yield", "number"), (Input("site", "category", "", ("east", "south", "west")), Input("rain", "number"))
+)
+
+
+def test_a_category_is_one_input():
+    """What becomes three columns of 0 and 1 matters as a whole; pictures take the column that tells rows apart best."""
+    rain, site = np.linspace(0.0, 1.0, 24), np.repeat([0, 1, 2], [2, 14, 8])
+    X, y = np.column_stack([site[:, None] == [0, 1, 2], rain]).astype(float), 5.0 * (site == 1) + rain + FLOW[:24] / 10
+    model = NNGPRegressor(sampler="ml", random_state=0).fit(X, y)
+    found = gather(model.name_inputs(SITES.columns, SITES.to_tree()))
+    assert [row["input"] for row in facts(found)["relevance"]] == ["site", "rain"]
+    assert "without it: site (" in " ".join(finding.text for finding in verdict(found))
+    assert (found.most_relevant(9), found.most_relevant(1)) == ([1, 3], [1])
+    (section,) = _relevance(found)
+    assert [row[0] for row in section.sheets[0].rows] == ["site", "rain"]
+    alone = Recipe(SITES.target, SITES.inputs[:1])
+    single = NNGPRegressor(sampler="ml", random_state=0).fit(X[:, :3], y)
+    assert gather(single.name_inputs(alone.columns, alone.to_tree())).relevance is None
+    model.recipe_ = alone.to_tree()
+    with pytest.raises(ValueError, match="the recipe in the model file does not fit its model: fit again"):
+        gather(model)
+
+
+def test_rows_of_the_relevance_are_not_columns():
+    table = {"input": ["site", "rain"], "relevance": np.array([0.2, 0.7])}
+    X = np.column_stack([np.repeat([1.0, 0.0], [1, 5]), np.tile([0.0, 1.0], 3), np.zeros(6), np.arange(6.0)])
+    found = Evidence(None, X, np.zeros(6), SITES.columns, None, None, table, SITES)
+    assert found.most_relevant(2) == [3, 1]
+    plain = {"input": SITES.columns, "relevance": np.array([0.1, 0.0, 0.4, 0.3])}
+    assert replace(found, relevance=plain, recipe=None).most_relevant(3) == [2, 3, 0]
 
 
 def test_a_hyperplane_is_named_by_what_turns_it():

@@ -147,6 +147,11 @@ class Recipe:
         """Names of the numeric columns."""
         return [name for column in self.inputs for name in column.columns]
 
+    @property
+    def categories(self) -> dict[str, list[str]]:
+        """The numeric columns of each category."""
+        return {column.name: column.columns for column in self.inputs if column.kind == "category"}
+
     @classmethod
     def learn(
         cls, frame: Frame, target: str, ignore: Collection[str] = (), categories: Collection[str] = ()
@@ -271,6 +276,27 @@ class Recipe:
             return cls(Input.from_tree(tree["target"]), tuple(Input.from_tree(column) for column in tree["inputs"]))
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(f"the recipe in the model file is damaged: {error}") from error
+
+    @classmethod
+    def of_model(cls, model: Any) -> Self | None:
+        """The recipe that a fitted regressor carries.
+
+        Parameters
+        ----------
+        model
+            The regressor.
+
+        Returns
+        -------
+        Self or None
+            The recipe, or None for a model that was fitted to arrays.
+        """
+        if getattr(model, "recipe_", None) is None:
+            return None
+        recipe = cls.from_tree(model.recipe_)
+        if recipe.columns != list(getattr(model, "feature_names_in_", ())):
+            raise ValueError("the recipe in the model file does not fit its model: fit again")
+        return recipe
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], target: str = "") -> Self:

@@ -77,10 +77,7 @@ def recipe_of(model: Any, frame: Frame) -> Recipe:
     Recipe
         The recipe.
     """
-    if hasattr(model, "recipe_"):
-        recipe = Recipe.from_tree(model.recipe_)
-        if len(recipe.columns) != model.n_features_in_:
-            raise ValueError("the recipe in the model file does not fit its model: fit again")
+    if (recipe := Recipe.of_model(model)) is not None:
         return recipe
     names = getattr(model, "feature_names_in_", None)
     if names is not None:

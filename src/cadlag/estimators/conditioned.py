@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from cadlag.estimators.base import POINTS, as_generator
 from cadlag.estimators.left_out import LeaveOneOut
+from cadlag.estimators.names import grouped_columns, input_names
 from cadlag.estimators.scaling import refuse_overflow
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.models.noise import NOISE_PRIORS
@@ -161,7 +162,10 @@ class ConditionedRegressor(StoredRegressor):
         spread = float(self.response_scaling_.scale)
         return LeaveOneOut.reweighted(self._in_units(self.model_.y), spread * errors, spread**2 * variances)
 
-    def feature_relevance(self, n_atoms: int = 100, n_rows: int = 500, random_state: Any = 0) -> Table:
+    def feature_relevance(
+        self, n_atoms: int = 100, n_rows: int = 500, random_state: Any = 0,
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> Table:  # fmt: skip
         """Share of the function's variance that is lost when an input is permuted, and the input's scale.
 
         For each draw the share is E[(f(X) - f(X with column j permuted))²] / (2 Var f(X)), f the posterior mean given
@@ -175,26 +179,31 @@ class ConditionedRegressor(StoredRegressor):
             Training rows used.
         random_state
             Seed of the permutations.
+        groups
+            Name to the inputs that are permuted together, such as the columns of one category: a row of the table
+            instead of theirs.
 
         Returns
         -------
         Table
-            A row an input: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale (in any of the groups).
+            A row an input or a group of them: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale (in
+            any of the model's groups; the largest of those of inputs that are permuted together).
         """
         check_is_fitted(self)
         rng = as_generator(random_state)
         X = self.model_.X[rng.permutation(len(self.model_.X))[:n_rows]]
+        parts = grouped_columns(input_names(self), groups)
         first = int(self.fit_intercept)
-        columns_to_permute = range(first, self.model_.n_inputs)
-        variants = [[_permuted(rng, X, column) for _ in range(_REPEATS)] for column in columns_to_permute]
+        variants = [[_permuted(rng, X, [first + j for j in part]) for _ in range(_REPEATS)] for _, part in parts]
         positions = self.posterior_.atoms(n_atoms)
         shares = np.array([_lost_shares(self.model_, position, X, variants) for position in positions])
         low, middle, high = np.quantile(shares, [0.05, 0.5, 0.95], axis=0)
-        columns = {"input": self._input_names()[first:], "relevance": middle, "q05": low, "q95": high}
+        columns = {"input": [name for name, _ in parts], "relevance": middle, "q05": low, "q95": high}
         if "input_scales" in self.posterior_.draws:
             draws = self.posterior_["input_scales"]
-            scales = draws.reshape(-1, draws.shape[-1])[:, -len(variants) :]  # not the intercept's
-            columns |= dict(zip(("scale", "scale_q05", "scale_q95"), np.quantile(scales, [0.5, 0.05, 0.95], axis=0)))
+            each = draws.reshape(-1, draws.shape[-1])[:, -self.n_features_in_ :]  # not the intercept's
+            scales = [each[:, part].max(axis=1) for _, part in parts]
+            columns |= dict(zip(("scale", "scale_q05", "scale_q95"), np.quantile(scales, [0.5, 0.05, 0.95], axis=1)))
         return Table(columns)
 
 
@@ -219,9 +228,9 @@ def _leave_one_out(model: Any, log_scale: float, positions: Array) -> Array:
     return values.reshape(*positions.shape[:2], -1) - log_scale
 
 
-def _permuted(rng: np.random.Generator, X: Array, column: int) -> Array:
+def _permuted(rng: np.random.Generator, X: Array, columns: list[int]) -> Array:
     changed = X.copy()
-    changed[:, column] = rng.permutation(changed[:, column])
+    changed[:, columns] = X[rng.permutation(len(X))][:, columns]
     return changed
 
 

@@ -250,7 +250,7 @@ def _break_axes(breaks: Any, evidence: Evidence, ax: Any) -> Any:
 def _relevance(evidence: Evidence) -> Iterator[Section]:
     if evidence.relevance is None:
         return
-    height = 1.0 + 0.3 * min(len(evidence.names), 20)
+    height = 1.0 + 0.3 * min(len(evidence.relevance["input"]), 20)
     drawn = picture(
         lambda ax: plots.plot_relevance(evidence.relevance, ax=ax), "Relevance of the inputs with 90 % bars", height
     )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.estimators.left_out import LeaveOneOut
-from cadlag.estimators.names import input_names, plain_arrays
+from cadlag.estimators.names import grouped_columns, input_names, plain_arrays
 from cadlag.metrics import pit
 from cadlag.recipes import Input, Recipe
 
@@ -85,7 +85,7 @@ class Evidence:
     breaks
         Break points, or None.
     relevance
-        Relevance of the inputs, or None with one input.
+        Relevance of the inputs, a category being one, or None with one input.
     recipe
         How tables are read, for a model that the command fitted; it knows dates from numbers.
     """
@@ -134,6 +134,8 @@ class Evidence:
     def most_relevant(self, most: int) -> list[int]:
         """Numbers of the inputs, the most relevant first.
 
+        A category has several columns, and that is named which divides the rows most evenly.
+
         Parameters
         ----------
         most
@@ -146,7 +148,10 @@ class Evidence:
         """
         if self.relevance is None:
             return list(range(len(self.names)))[:most]
-        return [int(j) for j in np.argsort(-self.relevance["relevance"], kind="stable")[:most]]
+        parts = [part for _, part in grouped_columns(self.names, _categories(self.recipe))]
+        order = np.argsort(-self.relevance["relevance"], kind="stable")[:most]
+        spread = np.var(self.X, axis=0)
+        return [max(parts[row], key=lambda j: spread[j]) for row in order]
 
 
 def gather(model: Any, X: Any = None, y: Any = None, left_out: LeaveOneOut | None = None) -> Evidence:
@@ -169,14 +174,23 @@ def gather(model: Any, X: Any = None, y: Any = None, left_out: LeaveOneOut | Non
         What was found.
     """
     inputs, responses = model.training_data()
-    several = model.n_features_in_ > 1 and hasattr(model, "feature_relevance")
-    recipe = getattr(model, "recipe_", None)
+    recipe = Recipe.of_model(model)
     return Evidence(
         model, inputs, responses, input_names(model),
         _held_out(model, X, y) if X is not None else _left_out(leave_out(model) if left_out is None else left_out),
-        _breaks(model), model.feature_relevance(n_atoms=min(affordable_atoms(model), 100)) if several else None,
-        None if recipe is None else Recipe.from_tree(recipe),
+        _breaks(model), _relevance(model, _categories(recipe)), recipe,
     )  # fmt: skip
+
+
+def _categories(recipe: Recipe | None) -> dict[str, list[str]]:
+    """Inputs that say one thing together."""
+    return {} if recipe is None else recipe.categories
+
+
+def _relevance(model: Any, groups: dict[str, list[str]]) -> Any:
+    if not hasattr(model, "feature_relevance") or len(grouped_columns(input_names(model), groups)) < 2:
+        return None
+    return model.feature_relevance(n_atoms=min(affordable_atoms(model), 100), groups=groups)
 
 
 def leave_out(model: Any) -> LeaveOneOut | None:
