@@ -12,8 +12,9 @@ from cadlag.gaussian import sample_normal
 from cadlag.models.network import sweep
 from cadlag.models.network.columns import SIGN, Fit, Law, Members, Rows
 from cadlag.models.network.inputs import move_input_scales
-from cadlag.models.network.kernel import Sweeps
+from cadlag.models.network.kernel import WITH_MANY, Sweeps
 from cadlag.models.network.model import StableNetwork
+from cadlag.samplers.tempering import Tempered
 
 Array = NDArray[np.float64]
 
@@ -86,6 +87,34 @@ def sweeps(rng: np.random.Generator, model: StableNetwork, position: Array) -> A
     for _ in range(3):
         state, _ = kernel.step(rng, state, 0.0)
     return state["position"]
+
+
+def rare_bulk(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
+    """Four sweeps at the pace of many rows: the bulk moves in the first and in the last."""
+    kernel = Sweeps(model, 0)
+    kernel._pace = WITH_MANY
+    state = kernel.start_from(position)
+    state["bulk"]["step_size"] = 0.4
+    for _ in range(4):
+        state, _ = kernel.step(rng, state, 0.0)
+    return state["position"]
+
+
+def exchanged(n_rounds: int) -> Callable[..., Array]:
+    """Replica exchange with a floor so high that its replica has the prior for its law: once alone, or with sweeps."""
+
+    def advance(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
+        kernel = Tempered(model, 0, (0.0, 1e6), Sweeps)
+        starts = position, model.sample_prior(rng)
+        rungs = [rung.start_from(at) for rung, at in zip(kernel.kernels, starts)]
+        if not n_rounds:
+            kernel._exchange(rng, rungs, 0)
+        state = {"position": rungs[0]["position"], "rungs": rungs, "iteration": 0}
+        for _ in range(n_rounds):
+            state, _ = kernel.step(rng, state, 0.0)
+        return state["position"]
+
+    return advance
 
 
 def one_move(name: str) -> Callable[..., Array]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from statistical.network_checks import MOVES, one_move, paired, small_network, sweeps
+from statistical.network_checks import MOVES, exchanged, one_move, paired, rare_bulk, small_network, sweeps
 
 Array = NDArray[np.float64]
 LARGEST_Z = 4.75  # about sixty functions for each of a dozen cases: |z| < 4.75 fails by chance once in six hundred runs
@@ -50,4 +50,18 @@ def test_known_noise_of_each_row() -> None:
 @pytest.mark.parametrize("known", [None, pytest.param(np.linspace(0.05, 1.0, 8), marks=pytest.mark.slow)])
 def test_units_and_bulk(known: Array | None) -> None:
     z = paired(small_network("auto", 1.0, noise_variance=known, bulk_depth=1), sweeps, 800, 16)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+@pytest.mark.slow
+def test_bulk_in_some_sweeps_only() -> None:
+    z = paired(small_network("auto", 1.0, bulk_depth=1), rare_bulk, 800, 17)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}])
+@pytest.mark.parametrize(("n_rounds", "n_replications"), [(0, 20_000), (3, 1500)])
+def test_replica_exchange(n_rounds: int, n_replications: int, options: dict[str, int]) -> None:
+    z = paired(small_network("auto", 1.0, **options), exchanged(n_rounds), n_replications, 18)
     assert np.abs(z).max() < LARGEST_Z
