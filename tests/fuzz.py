@@ -23,6 +23,7 @@ from cadlag.methods import METHODS
 from cadlag.storage import read_tree, write_tree
 
 SECONDS = 60
+SECONDS_TO_COMPILE = 1800
 CHUNK = 100
 REPORTED = 0.02  # share of models that a page is made of
 TINY = {
@@ -122,14 +123,14 @@ def mutate_tree(rng, tree):
 
 
 @contextmanager
-def deadline():
+def deadline(seconds):
     """A case that hangs is a failure."""
 
     def late(*_):
-        raise TimeoutError(f"longer than {SECONDS} seconds")
+        raise TimeoutError(f"longer than {seconds} seconds")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     try:
         yield
     finally:
@@ -137,9 +138,9 @@ def deadline():
         signal.signal(signal.SIGALRM, before)
 
 
-def complaint(*arguments):
+def complaint(*arguments, seconds=SECONDS):
     """What is wrong with how a command ended, or the empty text."""
-    with deadline():
+    with deadline(seconds):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exit_code in (0, 2) and "Traceback" not in result.output and "longer than" not in result.output:
         return ""
@@ -164,7 +165,8 @@ def prepare(folder, methods=tuple(METHODS)):
     (folder / "good.csv").write_bytes(seed_tables()[0])
     for method in methods:
         out = folder / f"{method}.cadlag"
-        wrong = complaint("fit", folder / "good.csv", "-t", "y", "-m", method, "-o", out, *tiny(method))
+        arguments = "fit", folder / "good.csv", "-t", "y", "-m", method, "-o", out, *tiny(method)
+        wrong = complaint(*arguments, seconds=SECONDS_TO_COMPILE)
         assert not wrong, f"{method}: {wrong}"
     return methods
 
