@@ -154,6 +154,22 @@ def test_an_input_of_few_values_is_drawn_at_these():
     np.testing.assert_array_equal(curve(ax, "median")[:, 0], [0.0, 1.0, 5.0])
 
 
+def test_categories_of_an_input_are_set_in_turn():
+    sites = np.tile(np.eye(3), (8, 1))
+    X = pd.DataFrame(np.column_stack([sites, np.linspace(0.0, 1.0, 24)]), columns=["at=a", "at=b", "at=c", "t"])
+    model = regressor(n_draws=10, n_warmup=20, n_chains=1).fit(X, sites @ [0.0, 3.0, 9.0] + 0.1 * SLOPE[:24])
+    ax = drawn(plots.plot_partial_dependence(model, ["at=a", "at=b", 2], n_rows=3))
+    rows = X.to_numpy()
+    at = [partial_dependence(model, rows, [0, 1, 2], [which], n_rows=3).median[0] for which in np.eye(3)]
+    np.testing.assert_allclose(curve(ax, "median"), np.column_stack([np.arange(3), at]))
+    assert ([label.get_text() for label in ax.get_xticklabels()], ax.get_xlabel()) == (["a", "b", "c"], "at")
+    changed = rows[:1].copy()
+    changed[0, :3] = 0.0, 0.0, 1.0
+    alone = partial_dependence(model, rows[:1], [0, 1, 2], [[0.0, 0.0, 1.0]]).mean
+    law = model.predict_distribution(pd.DataFrame(changed, columns=X.columns), kind="function")
+    np.testing.assert_allclose(alone, law.mean, rtol=1e-8)
+
+
 def test_surface_puts_values_where_they_belong():
     X = np.array([[0.0, 10.0], [1.0, 10.0], [0.0, 20.0], [1.0, 20.0], [0.0, 30.0], [1.0, 30.0]])
     order = [3, 0, 5, 1, 4, 2]

@@ -24,7 +24,7 @@ from cadlag.estimators.breaks import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
-from cadlag.report.sections import _calibration, _named, _relevance
+from cadlag.report.sections import _calibration, _dependences, _named, _relevance
 from cadlag.verdict import Checked, Evidence, facts, gather, verdict
 from cadlag.verdict.facts import leading
 from cadlag.verdict.words import plane_label
@@ -309,14 +309,19 @@ SITES = Recipe(
 
 
 def test_a_category_is_one_input():
-    """What becomes three columns of 0 and 1 matters as a whole; pictures take the column that tells rows apart best."""
+    """What becomes three columns of 0 and 1 matters as a whole and is drawn as one."""
     rain, site = np.linspace(0.0, 1.0, 24), np.repeat([0, 1, 2], [2, 14, 8])
     X, y = np.column_stack([site[:, None] == [0, 1, 2], rain]).astype(float), 5.0 * (site == 1) + rain + FLOW[:24] / 10
     model = NNGPRegressor(sampler="ml", random_state=0).fit(X, y)
     found = gather(model.name_inputs(SITES.columns, SITES.to_tree()))
     assert [row["input"] for row in facts(found)["relevance"]] == ["site", "rain"]
     assert "without it: site (" in " ".join(finding.text for finding in verdict(found))
-    assert (found.most_relevant(9), found.most_relevant(1)) == ([1, 3], [1])
+    assert found.most_relevant(9) == [("site", [0, 1, 2]), ("rain", [3])]
+    assert found.most_relevant(1) == [("site", [0, 1, 2])]
+    (section,) = _dependences(found)
+    assert [picture.alt for picture in section.pictures] == [
+        f"Average of the function against {name} with its 90 % band" for name in ("site", "rain")
+    ]
     (section,) = _relevance(found)
     assert [row[0] for row in section.sheets[0].rows] == ["site", "rain"]
     alone = Recipe(SITES.target, SITES.inputs[:1])
@@ -331,9 +336,11 @@ def test_rows_of_the_relevance_are_not_columns():
     table = {"input": ["site", "rain"], "relevance": np.array([0.2, 0.7])}
     X = np.column_stack([np.repeat([1.0, 0.0], [1, 5]), np.tile([0.0, 1.0], 3), np.zeros(6), np.arange(6.0)])
     found = Evidence(None, X, np.zeros(6), SITES.columns, None, None, table, SITES)
-    assert found.most_relevant(2) == [3, 1]
+    assert found.most_relevant(2) == [("rain", [3]), ("site", [0, 1, 2])]
     plain = {"input": SITES.columns, "relevance": np.array([0.1, 0.0, 0.4, 0.3])}
-    assert replace(found, relevance=plain, recipe=None).most_relevant(3) == [2, 3, 0]
+    names = SITES.columns
+    rows = replace(found, relevance=plain, recipe=None).most_relevant(3)
+    assert rows == [(names[2], [2]), ("rain", [3]), (names[0], [0])]
 
 
 def test_a_hyperplane_is_named_by_what_turns_it():

@@ -4,7 +4,7 @@ Given a draw the average of a Gaussian process is Gaussian too, so its law over 
 that of every other prediction is, and its bands are exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ Array = NDArray[np.float64]
 
 
 def partial_dependence(
-    model: AtomRegressor, X: ArrayLike, column: int, grid: ArrayLike, n_rows: int = 20, n_atoms: int = 100,
-    random_state: Any = 0,
+    model: AtomRegressor, X: ArrayLike, column: int | Sequence[int], grid: ArrayLike, n_rows: int = 20,
+    n_atoms: int = 100, random_state: Any = 0,
 ) -> Predictive:  # fmt: skip
-    """Law of the function averaged over rows, one of the inputs being given.
+    """Law of the function averaged over rows, one or more of the inputs being given.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def partial_dependence(
     X
         Rows to average over, (n, n_features), in their own units.
     column
-        Number of the input.
+        Number of the input, or numbers of inputs that are given together.
     grid
-        Its values, (m,).
+        Its values, (m,), or theirs, (m, inputs).
     n_rows
         At most this many of the rows, picked at random; the cost grows as the square of their number.
     n_atoms
@@ -44,10 +44,11 @@ def partial_dependence(
     Predictive
         The law at each value, in units of y.
     """
-    rows, values = np.asarray(X, dtype=float), np.asarray(grid, dtype=float).reshape(-1)
+    rows, columns = np.asarray(X, dtype=float), np.atleast_1d(column)
+    values = np.asarray(grid, dtype=float).reshape(-1, len(columns))
     picked = np.sort(as_generator(random_state).permutation(len(rows))[:n_rows])
     inputs = np.repeat(rows[picked][None], len(values), axis=0)
-    inputs[:, :, column] = values[:, None]
+    inputs[:, :, columns] = values[:, None, :]
     law = Predictive(*_averages(model, inputs, n_atoms))
     return law.affine(float(model.response_scaling_.centre), float(model.response_scaling_.scale))
 

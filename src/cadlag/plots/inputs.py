@@ -23,6 +23,7 @@ from cadlag.plots.style import (
 Array = NDArray[np.float64]
 
 _FEW_VALUES = 6  # distinct values up to which an input is drawn at these alone
+_MOST_LETTERS = 45  # of all names of categories, beyond which they are written aslant
 
 
 def _column(model: Any, which: int | str) -> int:
@@ -42,8 +43,8 @@ def _values(column: Array, n_grid: int) -> Array:
 
 
 def plot_partial_dependence(
-    model: Any, column: int | str, X: ArrayLike | None = None, coverage: float = 0.9, ax: Any = None, n_grid: int = 40,
-    n_rows: int = 20, n_atoms: int = 100, random_state: Any = 0,
+    model: Any, column: int | str | Sequence[int | str], X: ArrayLike | None = None, coverage: float = 0.9,
+    ax: Any = None, n_grid: int = 40, n_rows: int = 20, n_atoms: int = 100, random_state: Any = 0,
 ) -> Any:  # fmt: skip
     """The function averaged over rows, one input being given, with the exact band of that average.
 
@@ -52,7 +53,8 @@ def plot_partial_dependence(
     model
         A fitted regressor.
     column
-        The input, by number or name.
+        The input, by number or name; several stand for the categories of one, and each is set to 1 in turn, the
+        others to 0.
     X
         Rows to average over; the training rows by default.
     coverage
@@ -73,24 +75,42 @@ def plot_partial_dependence(
     Any
         The axes.
     """
-    j = _column(model, column)
     rows = model.training_data()[0] if X is None else np.asarray(X, dtype=float)
-    where = _values(rows[:, j], n_grid)
-    law = partial_dependence(model, rows, j, where, n_rows, n_atoms, random_state)
+    some = isinstance(column, Sequence) and not isinstance(column, str)
+    chosen: Any = column if some else [column]
+    columns = [_column(model, which) for which in chosen]
+    where = np.arange(float(len(columns))) if some else _values(rows[:, columns[0]], n_grid)
+    grid = np.eye(len(columns)) if some else where
+    law = partial_dependence(model, rows, columns, grid, n_rows, n_atoms, random_state)
     ax = new_axes(2.8) if ax is None else ax
-    _draw_band(ax, where, law.interval(coverage), f"{percent(coverage)} band")
-    few = len(where) <= _FEW_VALUES
+    few = some or len(where) <= _FEW_VALUES
+    _draw_band(ax, where, law.interval(coverage), f"{percent(coverage)} band", few)
     ax.plot(where, law.median, "o" if few else "-", color=INK, lw=1.8, ms=5, label="median")
-    _mark_rows(ax, rows[:, j])
-    ax.set(xlabel=words(input_names(model)[j]), ylabel="average of the function")
-    ax.margins(x=0.01)
+    names = [input_names(model)[j] for j in columns]
+    if some:
+        _name_categories(ax, names)
+    else:
+        _mark_rows(ax, rows[:, columns[0]])
+        ax.set(xlabel=words(names[0]))
+        ax.margins(x=0.01)
+    ax.set(ylabel="average of the function")
     legend_above(ax)
     return ax
 
 
-def _draw_band(ax: Any, where: Array, ends: Array, label: str) -> None:
+def _name_categories(ax: Any, names: list[str]) -> None:
+    """Ticks for the columns of one input, without what their names begin with if that ends in "="."""
+    starts = {name.partition("=")[0] for name in names}
+    common = starts.pop() if len(starts) == 1 and all("=" in name for name in names) else ""
+    labels = [name.removeprefix(f"{common}=") for name in names] if common else names
+    turned = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if len("".join(labels)) > _MOST_LETTERS else {}
+    ax.set_xticks(range(len(names)), labels=[words(label) for label in labels], **turned)
+    ax.set(xlabel=words(common), xlim=(-0.6, len(names) - 0.4))
+
+
+def _draw_band(ax: Any, where: Array, ends: Array, label: str, few: bool) -> None:
     """A band, or bars where there are few values: nothing is said of what lies between them."""
-    if len(where) <= _FEW_VALUES:
+    if few:
         ax.vlines(where, *ends.T, color=BAND, lw=6, alpha=0.8, label=label)
     else:
         ax.fill_between(where, *ends.T, color=BAND, alpha=0.8, lw=0, label=label)

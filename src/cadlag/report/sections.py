@@ -196,13 +196,12 @@ def _dependences(evidence: Evidence) -> Iterator[Section]:
     model, shown = evidence.model, evidence.most_relevant(_MOST_DEPENDENCES)
     n_atoms = min(affordable_atoms(model), 60)
     with plt.rc_context(STYLE):
-        axes = [plots.plot_partial_dependence(model, j, n_atoms=n_atoms, ax=new_axes(2.8, own=True)) for j in shown]
+        axes = [_dependence(evidence, columns, n_atoms) for _, columns in shown]
     lowest, highest = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
-    for j, ax in zip(shown, axes):
-        _named(ax, evidence, j).set_ylim(lowest, highest)
+    for ax in axes:
+        ax.set_ylim(lowest, highest)
     drawn = [
-        _kept(ax, f"Average of the function against {evidence.names[j]} with its 90 % band")
-        for j, ax in zip(shown, axes)
+        _kept(ax, f"Average of the function against {name} with its 90 % band") for (name, _), ax in zip(shown, axes)
     ]
     if len(evidence.names) == 2:
         for kind, title in (("prediction", "Prediction"), ("std", "Standard deviation of the function")):
@@ -214,6 +213,13 @@ def _dependences(evidence: Evidence) -> Iterator[Section]:
         "dependence", "Dependence on the inputs", "The function averaged over training rows, one input being set to "
         "each value in turn, for the most relevant inputs, on one scale; ticks show where the data are.", drawn,
     )  # fmt: skip
+
+
+def _dependence(evidence: Evidence, columns: list[int], n_atoms: int) -> Any:
+    """Of the function on one input, or on a category by its columns."""
+    given = columns if len(columns) > 1 else columns[0]
+    ax = plots.plot_partial_dependence(evidence.model, given, n_atoms=n_atoms, ax=new_axes(2.8, own=True))
+    return _named(ax, evidence, columns[0])
 
 
 def _breaks(evidence: Evidence) -> Iterator[Section]:
@@ -321,8 +327,8 @@ def _kernels(evidence: Evidence) -> Iterator[Section]:
     model = evidence.model
     if not hasattr(model, "sample_kernels") or getattr(model, "n_groups", 1) > 1:
         return
-    first = evidence.most_relevant(1)[0]
-    order = np.argsort(evidence.X[:, first], kind="stable")
+    ((name, columns),) = evidence.most_relevant(1)
+    order = np.lexsort(evidence.X[:, columns].T)
     rows = evidence.X[order[np.unique(np.linspace(0, len(order) - 1, _MOST_KERNEL_ROWS).round().astype(int))]]
     with plain_arrays():
         kernels = model.sample_kernels(X=rows, n_draws=affordable_atoms(model) // 2)
@@ -332,5 +338,5 @@ def _kernels(evidence: Evidence) -> Iterator[Section]:
     )  # fmt: skip
     yield Section(
         "kernel", "Kernel", f"Entrywise quantiles of the last layer's kernel at training rows, sorted by "
-        f"{evidence.names[first]}: how much the model has learned to tell rows apart, and how sure it is.", [drawn],
+        f"{name}: how much the model has learned to tell rows apart, and how sure it is.", [drawn],
     )  # fmt: skip

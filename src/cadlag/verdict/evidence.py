@@ -131,10 +131,8 @@ class Evidence:
         columns = () if self.recipe is None else self.recipe.inputs
         return next((column for column in columns if name in column.columns), None)
 
-    def most_relevant(self, most: int) -> list[int]:
-        """Numbers of the inputs, the most relevant first.
-
-        A category has several columns, and that is named which divides the rows most evenly.
+    def most_relevant(self, most: int) -> list[tuple[str, list[int]]]:
+        """Inputs by name with the numbers of their columns, of which a category has several; the most relevant first.
 
         Parameters
         ----------
@@ -143,15 +141,13 @@ class Evidence:
 
         Returns
         -------
-        list[int]
-            Column numbers.
+        list[tuple[str, list[int]]]
+            Names and columns.
         """
+        parts = grouped_columns(self.names, _categories(self.recipe))
         if self.relevance is None:
-            return list(range(len(self.names)))[:most]
-        parts = [part for _, part in grouped_columns(self.names, _categories(self.recipe))]
-        order = np.argsort(-self.relevance["relevance"], kind="stable")[:most]
-        spread = np.var(self.X, axis=0)
-        return [max(parts[row], key=lambda j: spread[j]) for row in order]
+            return parts[:most]
+        return [parts[row] for row in np.argsort(-self.relevance["relevance"], kind="stable")[:most]]
 
 
 def gather(model: Any, X: Any = None, y: Any = None, left_out: LeaveOneOut | None = None) -> Evidence:
