@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,7 +62,8 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
 
 def _complain(sentence: str) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(Text.assemble(("error: ", "bold red"), sentence))
+    with suppress(SystemExit):  # rich's own, where nobody reads any more; the exit code is ours to give
+        console.print(Text.assemble(("error: ", "bold red"), sentence))
 
 
 # Options -------------------------------------------------------------------------------------------------------------
