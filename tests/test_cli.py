@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cadlag
-from cadlag.cli import METHOD_NAMES, _complete_method, app
+from cadlag.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
 from cadlag.commands import fitting
 from cadlag.commands.common import Talk
 from cadlag.compare import RIVALS, compare, summarise
@@ -442,6 +442,8 @@ def test_what_is_missing_is_said(monkeypatch, capsys):
 def test_methods_are_completed():
     assert set(METHOD_NAMES) == set(METHODS)
     assert _complete_method("n") == ["network", "nngp"]
+    assert set(RIVAL_NAMES) == set(RIVALS)
+    assert _complete_methods("kernel,n") == ["kernel,network", "kernel,nngp"]
 
 
 def test_columns_are_completed(data):
