@@ -15,8 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import cadlag
-from cadlag.cli import METHOD_NAMES, _complete_method, app
+from cadlag.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
 from cadlag.commands import fitting
+from cadlag.commands.common import Talk
 from cadlag.compare import RIVALS, compare, summarise
 from cadlag.methods import METHODS
 
@@ -195,10 +196,11 @@ def test_every_method_fits_predicts_and_reports(method, folder, data):
     if method == "kernel":  # whose page is looked at in test_report
         return
     held_out = ("--data", data) if method == "nngp" else ()
-    run("report", out, "-o", page, *held_out)
+    said_of_page = run("report", out, "-o", page, *held_out).stderr
     text = page.read_text(encoding="utf-8")
     if held_out:
         assert f"On {N} held-out rows" in text
+        assert f"fitted to {N} of these {N} rows" in said_of_page
         return
     for finding in found["verdict"]:
         assert html.escape(finding["text"], quote=True).replace("&#x27;", "&#39;").replace("&quot;", "&#34;") in text
@@ -255,6 +257,17 @@ def test_rows_that_cannot_be_predicted_stay_empty(folder, data, model):
 def test_known_target_is_scored(data, model):
     said = run("predict", model, data, "--drop-missing").stderr
     assert "'sales' is known for 29 rows: the error is" in said
+    assert "fitted to 29 of these 29 rows" in said
+
+
+def test_only_rows_that_were_fitted_to_are_no_test(folder, data, model):
+    """A new response at a known input is new; a row without a response is neither."""
+    header, *rows = data.read_text().splitlines()
+    asked = folder / "asked.csv"
+    asked.write_text("\n".join([header, *rows[:3], rows[3] + "9", rows[5].rpartition(",")[0] + ","]) + "\n")
+    assert "fitted to 3 of these 4 rows" in run("predict", model, asked).stderr
+    asked.write_text("\n".join([header, rows[3] + "9", rows[5] + "9"]) + "\n")
+    assert "fitted to" not in run("predict", model, asked).stderr
 
 
 def test_models_from_python_predict_too(folder, data):
@@ -430,6 +443,8 @@ def test_what_is_missing_is_said(monkeypatch, capsys):
 def test_methods_are_completed():
     assert set(METHOD_NAMES) == set(METHODS)
     assert _complete_method("n") == ["network", "nngp"]
+    assert set(RIVAL_NAMES) == set(RIVALS)
+    assert _complete_methods("kernel,n") == ["kernel,network", "kernel,nngp"]
 
 
 def test_columns_are_completed(data):
@@ -439,6 +454,29 @@ def test_columns_are_completed(data):
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                            env={**os.environ, **environment})  # fmt: skip
     assert found.stdout.split() == ["price"]
+
+
+def test_a_reader_that_leaves_does_not_stop_the_work():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nowhere:
+        words = Talk().out
+        words.file = nowhere
+        for _ in range(3):
+            words.print("never read")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streams", ["2>/dev/null", "2>&1"])
+def test_results_are_written_though_nobody_reads(folder, data, streams):
+    out = folder / "unread.csv"
+    options = f"-t sales --drop-missing --methods ml_gp --folds 2 --out {out} {streams} | true; echo ${{PIPESTATUS[0]}}"
+    found = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m cadlag.cli compare {data} {options}"], capture_output=True, text=True
+    )
+    assert found.stdout.strip() == "0"
+    assert len(out.read_text().splitlines()) == 3
+    out.unlink()
 
 
 @pytest.mark.slow

@@ -388,6 +388,8 @@ def test_command_line_runs_resumes_and_prints(plan, path, constant, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines] == [["data", "n"], ["sim1d", "3"], ["sim2d", "2"]]
     assert lines[2].endswith("0 (0)")
+    assert experiment.main(["table", "--rows", str(path), "--by", "data", "--metrics", "rmse", "--seeds", "1"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["1", "1"]
 
 
 def test_command_line_errors(plan, path, constant, capsys, monkeypatch):

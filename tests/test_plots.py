@@ -357,3 +357,17 @@ def test_arviz_draws_what_to_arviz_gives(line):
     shown = [drawn.get_ydata() for ax in plt.gcf().axes for drawn in ax.get_lines()]
     for chain in line.posterior_["noise_variance"]:
         assert any(np.array_equal(chain, values) for values in shown)
+
+
+def test_arviz_finds_what_we_find(line):
+    """Names, R-hat and leave-one-out scores, in whichever major version is installed."""
+    arviz = pytest.importorskip("arviz")
+    tree, own = line.posterior_.to_arviz(), line.posterior_.summary()
+    found = arviz.summary(tree, round_to="none")
+    assert set(found.index) | {"log_likelihood"} == set(own["parameter"])
+    ours = dict(zip(own["parameter"], own["rhat"]))
+    np.testing.assert_allclose(found["r_hat"].astype(float), [ours[name] for name in found.index], rtol=1e-6)
+    score = arviz.loo(tree)  # whose smoothing allows for the effective number of draws, and so differs a little
+    elpd = score.elpd if hasattr(score, "elpd") else score.elpd_loo
+    assert float(elpd) == pytest.approx(line.leave_one_out().log_score.sum(), abs=0.1)
+    arviz.plot_rank(tree, var_names=["noise_variance"])

@@ -1,12 +1,17 @@
 """The package's front door: instant to import, and with the promised names behind it."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import cadlag
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "src/cadlag/papers/loria2025/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def modules_after(code):
@@ -51,3 +56,19 @@ def test_other_names_are_attribute_errors():
     with pytest.raises(ImportError, match="Regressor"):
         exec("from cadlag import Regressor", {})
     assert not hasattr(cadlag, "__path_to_nowhere__")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+def test_functions_of_formulas_exist():
+    text = (ROOT / "docs/mathematics.md").read_text(encoding="utf-8").partition("| formula | function |")[2]
+    rows = re.findall(r"^\| .+ \| (.+) \|$", text.partition("\n\n")[0], flags=re.MULTILINE)
+    assert len(rows) > 10
+    for row in rows:
+        source = "".join((ROOT / "docs" / link).read_text(encoding="utf-8") for link in re.findall(r"\(([^)]+)\)", row))
+        for name in re.findall(r"`([^`]+)`", row):
+            assert re.search(rf"\b{name.rpartition('.')[2]}\b", source), name

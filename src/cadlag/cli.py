@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,7 +62,8 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
 
 def _complain(sentence: str) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(Text.assemble(("error: ", "bold red"), sentence))
+    with suppress(SystemExit):  # rich's own, where nobody reads any more; the exit code is ours to give
+        console.print(Text.assemble(("error: ", "bold red"), sentence))
 
 
 # Options -------------------------------------------------------------------------------------------------------------
@@ -69,10 +71,17 @@ def _complain(sentence: str) -> None:
 
 # The registry itself would load every method, seconds before a shell could complete a word.
 METHOD_NAMES = ("network", "kernel", "nngp", "ml_gp", "bayes_gp", "shallow_stable", "diwp")
+RIVAL_NAMES = ("sklearn_gp", "random_forest", "boosting")
 
 
 def _complete_method(incomplete: str) -> list[str]:
     return [name for name in ("auto", *METHOD_NAMES) if name.startswith(incomplete)]
+
+
+def _complete_methods(incomplete: str) -> list[str]:
+    """The last name of a list with commas."""
+    done, comma, last = incomplete.rpartition(",")
+    return [f"{done}{comma}{name}" for name in ("all", *METHOD_NAMES, *RIVAL_NAMES) if name.startswith(last)]
 
 
 def _complete_column(incomplete: str) -> list[str]:
@@ -196,7 +205,11 @@ def predict(
 def compare(
     data: Data,
     target: Target,
-    methods: Annotated[str, typer.Option(help="Names with commas between, or all.")] = "all",
+    methods: Annotated[
+        str,
+        typer.Option(help=f"all, or names with commas between: those of fit, {', '.join(RIVAL_NAMES)}.",
+                     autocompletion=_complete_methods),
+    ] = "all",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(min=1, help="Repetitions, each with folds of its own.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file: a row a method and fold.")] = None,
@@ -211,7 +224,7 @@ def compare(
     drop_missing: DropMissing = False,
     settings: Settings = None,
     as_json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Score every method, and three of scikit-learn's, on the same folds of a table.
 
     RMSE, MAE, CRPS and log score; coverage and width of 90 % intervals; seconds a fold.

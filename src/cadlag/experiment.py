@@ -4,7 +4,7 @@ A task is one fit: a method with its configuration on one replicate or split. It
 command picks up what is left.
 
     python -m cadlag.experiment run PLAN --rows FILE [--jobs N] [--only data,...]
-    python -m cadlag.experiment table --rows FILE [--by data,method] [--metrics rmse,...]
+    python -m cadlag.experiment table --rows FILE [--by data,method] [--metrics rmse,...] [--seeds N]
 
 A plan is TOML, one `[[experiment]]` for each entry, or JSON, a list of such entries:
 
@@ -211,6 +211,9 @@ def _parser() -> argparse.ArgumentParser:
     tabler = commands.add_parser("table", help="print mean (standard deviation) over seeds")
     tabler.add_argument("--by", default="data,method", help="fields of a row, separated by commas")
     tabler.add_argument("--metrics", default=",".join(TABLE_METRICS), help="columns, separated by commas")
+    tabler.add_argument(
+        "--seeds", type=int, help="only the first so many seeds or splits, for means over the same ones"
+    )
     tabler.add_argument("--published", help="a CSV file of printed figures to stand beside ours")
     runner.add_argument("--rows", required=True, help="the row file")
     tabler.add_argument("--rows", required=True, action="append", help="a row file; may be given more than once")
@@ -235,6 +238,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise FileNotFoundError(f"There is no row file {absent[0]}; `run` makes one.")
         else:
             rows = [row for path in args.rows for row in RowFile(path).read()]
+            rows = [row for row in rows if args.seeds is None or row.seed < args.seeds]
             published = read_published(args.published) if args.published else ()
             print(table(rows, args.by.split(","), args.metrics.split(","), published))
     except (ValueError, OSError, RuntimeError) as error:

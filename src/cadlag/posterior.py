@@ -57,6 +57,18 @@ class Table(Mapping[str, Any]):
 
         return pandas.DataFrame(self._columns)
 
+    def to_polars(self) -> Any:
+        """The same as a data frame.
+
+        Returns
+        -------
+        Any
+            A polars DataFrame.
+        """
+        import polars  # noqa: PLC0415  optional
+
+        return polars.DataFrame(self._columns)
+
     def __repr__(self) -> str:
         """Aligned text."""
         cells = [[name, *map(_cell, values)] for name, values in self._columns.items()]
@@ -225,7 +237,8 @@ class Posterior:
         """For ArviZ: posterior, sample_stats, and ``log p(y_k | y_-k, draw)`` as pointwise log likelihood.
 
         The likelihood does not factorise over rows, so its pointwise form is the leave-one-out predictive density in
-        closed form for each draw, which is what Pareto-smoothed leave-one-out cross-validation needs.
+        closed form for each draw, which is what Pareto-smoothed leave-one-out cross-validation needs. ArviZ's
+        `p_loo` is then no effective number of parameters: each draw's density has left the row out already.
 
         Returns
         -------

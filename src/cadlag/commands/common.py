@@ -27,6 +27,15 @@ from cadlag.verdict import CAUTION, GOOD, NOTE
 _MARKS = {GOOD: ("+", "bold green"), CAUTION: ("!", "bold yellow"), NOTE: ("-", "bold")}
 
 
+class _Words(Console):
+    """A console whose reader may leave: what is left to say is dropped, and the work goes on, for it ends in files."""
+
+    def on_broken_pipe(self) -> None:
+        """Go quiet, and leave Python nothing to complain about when it closes the stream."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
 class Talk:
     """Results on standard output, all else on standard error; with JSON, standard output is one JSON text.
 
@@ -38,9 +47,9 @@ class Talk:
 
     def __init__(self, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.err = Console(stderr=True, soft_wrap=True, highlight=False)
+        self.err = _Words(stderr=True, soft_wrap=True, highlight=False)
         wide = None if sys.stdout.isatty() else 120  # a pipe has no width, and a table shall not be cut
-        self.out = self.err if as_json else Console(soft_wrap=True, highlight=False, width=wide)
+        self.out = self.err if as_json else _Words(soft_wrap=True, highlight=False, width=wide)
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from cadlag import metrics
 from cadlag.commands.common import Talk, check_place
 from cadlag.estimators.names import plain_arrays
 from cadlag.frames import Frame, read_frame, to_csv, write_csv
 from cadlag.methods import load
-from cadlag.recipes import Recipe
+from cadlag.recipes import Numbers, Recipe
 
 _ROWS_AT_ONCE = 4096
+_SAME = 1e-9  # of the range of a column: what standardising and back may have changed
 
 
 def predict(model_path: Path, data: Path, out: Path | None, coverage: float, drop_missing: bool, talk: Talk) -> None:
@@ -48,7 +50,7 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
         values[numbers.rows] = _predictions(model, numbers.X, coverage)
     except ArithmeticError as error:
         raise ValueError(f"the draws in {model_path} cannot be evaluated ({error}): fit again") from error
-    _tell_score(recipe, frame, values, coverage, talk)
+    _tell_score(model, recipe, frame, numbers, values, coverage, talk)
     header = ("point", "std", "lower", "upper")
     rows = [[float(cell) for cell in row] for row in values]
     if out is not None:
@@ -99,7 +101,9 @@ def _predictions(model: Any, X: Any, coverage: float) -> Any:
     return np.concatenate(parts)
 
 
-def _tell_score(recipe: Recipe, frame: Frame, values: Any, coverage: float, talk: Talk) -> None:
+def _tell_score(
+    model: Any, recipe: Recipe, frame: Frame, numbers: Numbers, values: Any, coverage: float, talk: Talk
+) -> None:
     """Where the table holds the target too, how good the predictions are."""
     if recipe.target.name not in frame.columns:
         return
@@ -107,10 +111,35 @@ def _tell_score(recipe: Recipe, frame: Frame, values: Any, coverage: float, talk
         y = recipe.target.encode(frame)[:, 0]
     except ValueError:
         return
-    both = ~(np.isnan(y) | np.isnan(values[:, 0]))
-    if both.any():
+    known = ~np.isnan(y[numbers.rows])
+    both = numbers.rows[known]
+    if len(both):
         inside, error = metrics.coverage(y[both], *values[both, 2:].T), metrics.rmse(y[both], values[both, 0])
         talk.note(
-            f"{recipe.target.name!r} is known for {both.sum()} rows: the error is {error:.4g} (root mean square), "
+            f"{recipe.target.name!r} is known for {len(both)} rows: the error is {error:.4g} (root mean square), "
             f"and {100 * inside:.0f} % lie in their {100 * coverage:g} % interval"
         )
+        warn_of_seen_rows(model, numbers.X[known], y[both], talk)
+
+
+def warn_of_seen_rows(model: Any, X: Any, y: Any, talk: Talk) -> None:
+    """Say it when a model is checked on rows that it was fitted to.
+
+    Parameters
+    ----------
+    model
+        A fitted regressor.
+    X
+        Inputs, (n, columns).
+    y
+        Responses, (n,).
+    talk
+        Where the note goes.
+    """
+    known, asked = np.column_stack(model.training_data()), np.column_stack([X, y])
+    with np.errstate(all="ignore"):  # a damaged file may hold anything
+        size = np.where(np.ptp(known, axis=0) > 0.0, np.ptp(known, axis=0), 1.0)
+        known, asked = (rows[np.isfinite(rows).all(axis=1)] for rows in (known / size, asked / size))
+    nearest, _ = cKDTree(known).query(asked, distance_upper_bound=_SAME)
+    if seen := int(np.isfinite(nearest).sum()):
+        talk.note(f"the model was fitted to {seen} of these {len(y)} rows: how well it does on them is no test")

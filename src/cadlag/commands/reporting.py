@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cadlag.commands.common import Talk, check_place, need
-from cadlag.commands.predicting import recipe_of
+from cadlag.commands.predicting import recipe_of, warn_of_seen_rows
 from cadlag.frames import read_frame
 from cadlag.methods import load
 
@@ -37,6 +37,7 @@ def report(model_path: Path, out: Path, data: Path | None, drop_missing: bool, t
         for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
             talk.note(text)
         X, y = numbers.X, numbers.y
+        warn_of_seen_rows(model, X, y, talk)
     try:
         page.write_report(model, out, X, y)
     except ArithmeticError as error:

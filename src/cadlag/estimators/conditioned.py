@@ -169,7 +169,8 @@ class ConditionedRegressor(StoredRegressor):
         """Share of the function's variance that is lost when an input is permuted, and the input's scale.
 
         For each draw the share is E[(f(X) - f(X with column j permuted))²] / (2 Var f(X)), f the posterior mean given
-        that draw: the total-effect index of Sobol.
+        that draw: the total-effect index of Sobol. All draws see the same few permutations, so the quantiles leave out
+        their error, by which a share of nearly one may come out above it.
 
         Parameters
         ----------
