@@ -118,6 +118,7 @@ def test_parquet_is_the_same_table(table, tmp_path):
     [
         ("", "is empty"),
         ("\n \n", "is empty"),
+        (",\n\u00a0, ,\n", "is empty"),
         (b"a,b\n1,\0\n", "is not a table"),
         ("a,b\n", "has no rows of data"),
         ("1,2\n3,4\n", "numbers in its first line"),

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 MISSING = frozenset(("", "?", "-", ".", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "NULL", "null"))
 KINDS = ("number", "boolean", "date", "category")
 
+_EMPTY = "{} is empty: give a table with names in its first line"
 _DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -150,7 +151,7 @@ def read_frame(path: str | PathLike[str]) -> Frame:
         raise ValueError(f"{name} is a directory or a device: give the path of a CSV or Parquet file")
     data = Path(name).read_bytes()
     if not data.strip():
-        raise ValueError(f"{name} is empty: give a table with names in its first line")
+        raise ValueError(_EMPTY.format(name))
     frame = _read_parquet(name, data) if data[:4] == b"PAR1" else _read_csv(name, data)
     if not frame.columns or frame.n_rows == 0:
         raise ValueError(f"{name} has no rows of data")
@@ -171,6 +172,8 @@ def _read_csv(path: str, data: bytes) -> Frame:
                 lines.append(reader.line_num)
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: not a table ({error})") from None
+    if not rows:
+        raise ValueError(_EMPTY.format(path))
     names, lines = rows.pop(0), lines[1:]
     _check_names(path, names)
     for row, (cells, line) in enumerate(zip(rows, lines)):
@@ -192,7 +195,7 @@ def _decode(path: str, data: bytes, notes: list[str]) -> str:
     if "\0" in text or "\ufffd" in text:
         raise ValueError(f"{path} is not a table: give a CSV file in UTF-8, or a Parquet file")
     if not text.strip():
-        raise ValueError(f"{path} is empty: give a table with names in its first line")
+        raise ValueError(_EMPTY.format(path))
     return text
 
 
