@@ -122,6 +122,17 @@ def test_grid_search():
     assert search.predict(NEW).shape == (7,)
 
 
+def test_inputs_alone_may_be_standardised():
+    """The response is centred and keeps its units, which matters to a prior that has no scale of the response."""
+    fitted = tiny(standardize="inputs").fit(X, Y)
+    assert fitted.response_scaling_.scale == 1.0
+    direct = tiny(standardize=False).fit(StandardScaler().fit_transform(X) * np.sqrt(1.0 - 1.0 / len(X)), Y - Y.mean())
+    np.testing.assert_allclose(fitted.model_.X, direct.model_.X, rtol=1e-12)
+    np.testing.assert_allclose(fitted.model_.y, direct.model_.y, rtol=1e-12)
+    with pytest.raises(ValueError, match="standardize must be True, False or \"inputs\", got 'no'"):
+        tiny(standardize="no").fit(X, Y)
+
+
 def test_cross_validation():
     scores = cross_val_score(tiny(n_warmup=20), X, Y, cv=2, scoring="r2", error_score="raise")
     assert scores.shape == (2,)

@@ -86,7 +86,7 @@ def test_the_papers_configuration_of_its_own_method():
         "n_chains": 1, "standardize": False,
     }  # fmt: skip
     assert version.configuration("yacht")["fit_intercept"] is False
-    assert "standardize" not in version.configuration("yacht")
+    assert version.configuration("yacht")["standardize"] == "inputs"
     assert "sampler" not in VERSIONS["converged"]["Dα-KP"].configuration("yacht")
 
 

@@ -57,7 +57,7 @@ class DIWPRegressor(AtomRegressor):
     n_atoms
         Draws of the Gram matrices that stand for the posterior in predictions.
     standardize
-        Whether to standardise inputs and response by the training data.
+        Whether to standardise inputs and response by the training data; with "inputs" the response is only centred.
     point
         Point prediction: "median" or "mean".
     max_memory
@@ -114,7 +114,7 @@ class DIWPRegressor(AtomRegressor):
         pt_mode: str = "exact",
         noise_variance: float | None = None,
         n_atoms: int = 100,
-        standardize: bool = True,
+        standardize: bool | str = True,
         point: str = "median",
         max_memory: float | None = None,
         progress: Any = False,

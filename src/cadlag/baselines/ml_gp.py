@@ -27,7 +27,8 @@ class MLGPRegressor(ConditionedRegressor):
     nugget
         Variance of the noise at the start, in squared units of y after `standardize`.
     standardize
-        Whether to standardise inputs and response by the training data; mlegp does not.
+        Whether to standardise inputs and response by the training data; with "inputs" the response is only centred.
+        mlegp takes raw data.
     point
         Point prediction: "median" or "mean", which are the same here.
     max_memory
@@ -66,7 +67,7 @@ class MLGPRegressor(ConditionedRegressor):
         self,
         n_starts: int = 5,
         nugget: float = 1.0,
-        standardize: bool = True,
+        standardize: bool | str = True,
         point: str = "median",
         max_memory: float | None = None,
         n_jobs: int | None = None,

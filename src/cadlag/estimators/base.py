@@ -39,7 +39,7 @@ class AtomRegressor(FiledRegressor):
 
     max_memory: float | None
     point: str
-    standardize: bool
+    standardize: bool | str
 
     # What a method supplies ------------------------------------------------------------------------------------------
 
@@ -87,8 +87,12 @@ class AtomRegressor(FiledRegressor):
         return self.input_scaling_.apply(X), self.response_scaling_.apply(y)
 
     def _learn_scaling(self, X: Array, y: Array) -> None:
-        self.input_scaling_ = Scaling.learn(X, self.standardize)
-        self.response_scaling_ = Scaling.learn(y, self.standardize)
+        inputs_only = isinstance(self.standardize, str)
+        if inputs_only and self.standardize != "inputs":
+            raise ValueError(f'standardize must be True, False or "inputs", got {self.standardize!r}')
+        self.input_scaling_ = Scaling.learn(X, bool(self.standardize))
+        response = Scaling.learn(y, bool(self.standardize))
+        self.response_scaling_ = Scaling(response.centre, np.ones_like(response.scale)) if inputs_only else response
 
     def _take_new_inputs(self, X: Any) -> Array:
         check_is_fitted(self)

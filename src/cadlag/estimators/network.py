@@ -63,7 +63,7 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
     n_jobs
         Workers, as in joblib; draws do not depend on it.
     standardize
-        Whether to standardise inputs and response by the training data.
+        Whether to standardise inputs and response by the training data; with "inputs" the response is only centred.
     point
         Point prediction: "median" or "mean".
     n_atoms
@@ -120,7 +120,7 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
         n_warmup: int = 1000,
         n_chains: int = 4,
         n_jobs: int | None = None,
-        standardize: bool = True,
+        standardize: bool | str = True,
         point: str = "median",
         n_atoms: int = 1000,
         max_memory: float | None = None,
