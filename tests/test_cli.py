@@ -18,7 +18,7 @@ import cadlag
 from cadlag.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
 from cadlag.commands import fitting
 from cadlag.commands.common import Talk
-from cadlag.compare import RIVALS, compare, summarise
+from cadlag.compare import RIVALS, compare, lacks, summarise
 from cadlag.methods import METHODS
 
 TINY = ("--draws", "5", "--warmup", "5", "--chains", "2", "--jobs", "1")
@@ -316,15 +316,34 @@ def test_compare(folder, data):
     assert {"rmse", "mae", "crps", "log_score", "coverage", "width", "seconds"} <= found["methods"][0].keys()
 
 
+def test_bart_is_compared_where_it_is_installed(data, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run("compare", data, "-t", "sales", "--methods", "boosting,bart", code=2)
+    assert "method 'bart' needs stochtree: pip install 'cadlag[bart]'" in result.output
+
+
+def test_the_law_of_bart_is_that_of_its_draws():
+    pytest.importorskip("stochtree", reason="stochtree is an extra: pip install '.[bart]'")
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (200, 2))
+    y = 100.0 + 30.0 * (X[:, 0] > 0) + 2.0 * rng.standard_normal(200)
+    law = RIVALS["bart"](X, y, 0)(np.array([[-0.5, 0.0], [0.5, 0.0], [0.6, 0.5]]))
+    np.testing.assert_allclose(law.mean, [100.0, 130.0, 130.0], atol=3.0)
+    assert 1.5 < np.sqrt(law.variance[0]) < 4.0  # the noise, and what is not known of the mean
+    again = RIVALS["bart"](X, y, 0)(np.array([[0.5, 0.0]]))
+    assert again.mean[0] == law.mean[1]  # by its seed, whatever other rows are asked
+
+
 def test_methods_are_compared_on_the_same_folds():
     """Every rival beats the mean on a step, and a method that fails is left out once."""
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (60, 1))
     y = 4.0 * (X[:, 0] > 0) + 0.2 * rng.standard_normal(60)
-    folds = list(compare(X, y, [*RIVALS, "kernel"], 3, 1, 0, {"n_draws": 0}))
+    rivals = [name for name in RIVALS if not lacks(name)]
+    folds = list(compare(X, y, [*rivals, "kernel"], 3, 1, 0, {"n_draws": 0}))
     assert [fold.method for fold in folds if fold.error] == ["kernel"]
     rows = summarise(folds)
-    assert {row["method"] for row in rows} == set(RIVALS)
+    assert {row["method"] for row in rows} == set(rivals)
     assert all(row["rmse"] < 0.5 * y.std() and row["folds"] == 3 for row in rows)
     assert [row["crps"] for row in rows] == sorted(row["crps"] for row in rows)
     again = list(compare(X, y, ["sklearn_gp"], 3, 1, 0))

@@ -71,7 +71,7 @@ def _complain(sentence: str) -> None:
 
 # The registry itself would load every method, seconds before a shell could complete a word.
 METHOD_NAMES = ("network", "kernel", "nngp", "ml_gp", "bayes_gp", "shallow_stable", "diwp")
-RIVAL_NAMES = ("sklearn_gp", "random_forest", "boosting")
+RIVAL_NAMES = ("sklearn_gp", "random_forest", "boosting", "bart")
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -225,7 +225,7 @@ def compare(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Score every method, and three of scikit-learn's, on the same folds of a table.
+    """Score every method, and what else one would take, on the same folds of a table.
 
     RMSE, MAE, CRPS and log score; coverage and width of 90 % intervals; seconds a fold.
     """

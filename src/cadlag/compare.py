@@ -2,9 +2,11 @@
 
 Beside the methods of the registry stand three of scikit-learn's: a Gaussian process, whose predictive law is normal,
 and two that give points only, a random forest and gradient boosting. Theirs is a normal law about the point whose
-variance is that of the residuals of rows that were not used: out of the bag, or in five inner folds.
+variance is that of the residuals of rows that were not used: out of the bag, or in five inner folds. Where stochtree is
+installed its BART stands there too, whose law is a normal mixture over its draws.
 """
 
+import importlib.util
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,10 +58,26 @@ def _boosting(X: Array, y: Array, seed: int) -> Law:
     return lambda new: _normal(model.predict(new), std)
 
 
+def _bart(X: Array, y: Array, seed: int) -> Law:
+    from stochtree import BARTModel  # noqa: PLC0415  optional
+
+    model = BARTModel()
+    # Grown trees first, as its authors advise, then draws of a length that its sigma settles in.
+    model.sample(X, y, num_gfr=10, num_burnin=500, num_mcmc=1000, general_params={"random_seed": seed})
+    noise = np.asarray(model.global_var_samples, dtype=float)[:, None]
+
+    def law(new: Array) -> Predictive:
+        means = np.ascontiguousarray(np.transpose(model.predict(new, terms="y_hat")))
+        return Predictive(means, np.broadcast_to(noise, means.shape).copy())
+
+    return law
+
+
 RIVALS: dict[str, Callable[[Array, Array, int], Law]] = {
     "sklearn_gp": _gaussian_process,
     "random_forest": _random_forest,
     "boosting": _boosting,
+    "bart": _bart,
 }
 
 
@@ -87,6 +105,23 @@ class Fold(NamedTuple):
 def names() -> list[str]:
     """Every method that can be compared."""
     return [*METHODS, *RIVALS]
+
+
+def lacks(name: str) -> str:
+    """What has to be installed before a method can be compared.
+
+    Parameters
+    ----------
+    name
+        The method.
+
+    Returns
+    -------
+    str
+        The package and how to get it, or the empty text.
+    """
+    absent = name == "bart" and importlib.util.find_spec("stochtree") is None
+    return "stochtree: pip install 'cadlag[bart]'" if absent else ""
 
 
 def compare(

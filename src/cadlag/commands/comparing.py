@@ -53,10 +53,13 @@ def compare(
         Whether rows with missing values are left out.
     """
     known = comparison.names()
-    wanted = known if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
+    every = [name for name in known if not comparison.lacks(name)]
+    wanted = every if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
     for name in wanted:
         if name not in known:
             raise ValueError(f"there is no method {name!r}: {suggest(name, known)}")
+        if need_first := comparison.lacks(name):
+            raise ValueError(f"method {name!r} needs {need_first}")
     run.check([name for name in wanted if name in METHODS])
     for path in (out, plot):
         if path is not None:
