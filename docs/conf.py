@@ -6,6 +6,7 @@ matplotlib.use("Agg")
 
 project = "cadlag"
 author = "the cadlag developers"
+project_copyright = "the cadlag developers, MIT licence"
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
 numpydoc_show_class_members = False
 exclude_patterns = ["_build", "gallery"]
@@ -21,5 +22,10 @@ sphinx_gallery_conf = {
 # The gallery is served by name, and configuration values that hold functions cannot be kept between builds.
 suppress_warnings = ["config.cache"]
 html_theme = "alabaster"
-html_theme_options = {"description": "Bayesian regression on functions that jump", "page_width": "1100px"}
+html_theme_options = {
+    "description": "Bayesian regression on functions that jump", "page_width": "1100px", "font_family": "sans-serif",
+    "head_font_family": "sans-serif",
+}  # fmt: skip
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 autodoc_typehints = "description"
