@@ -2,8 +2,8 @@
 
 No factor √(2ν) stands in the Matérn correlation: r is the distance over the range. Distances are sums of squared
 differences taken row by row, so that an entry does not depend on what other rows are asked, and is 0 exactly where
-rows are equal. The exponential and the Matérn of ν = ½, 3/2 and 5/2 have closed forms and are compiled, without
-temporary matrices.
+rows are equal; one input after the other, over a row of the matrix, which vectorises. The exponential and the Matérn of
+ν = ½, 3/2 and 5/2 have closed forms and are compiled, without temporary matrices.
 """
 
 import math
@@ -24,12 +24,13 @@ _COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**_COMPILED)
-def _square(a: Array, b: Array, weights: Array) -> float:
-    total = 0.0
+def _add_squares(row: Array, point: Array, columns: Array, weights: Array) -> None:
+    """The squared distances q of one point to the first rows of a table, that is held by columns."""
+    row[:] = 0.0
     for i in range(len(weights)):
-        gap = a[i] - b[i]
-        total += weights[i] * gap * gap
-    return total
+        for h in range(len(row)):
+            gap = point[i] - columns[i, h]
+            row[h] += weights[i] * gap * gap
 
 
 @njit(**_COMPILED)
@@ -58,42 +59,55 @@ def _slope(square: float, nu: float) -> float:
 
 @njit(**_COMPILED)
 def _below(X: Array, weights: Array, nu: float) -> Array:
-    out = np.ones((len(X), len(X)))
+    out, columns = np.ones((len(X), len(X))), np.ascontiguousarray(X.T)
     for k in range(len(X)):
+        row = out[k, :k]
+        _add_squares(row, X[k], columns, weights)
         for h in range(k):
-            out[k, h] = _closed(_square(X[k], X[h], weights), nu)
+            row[h] = _closed(row[h], nu)
     return out
 
 
 @njit(**_COMPILED)
 def _cross(A: Array, B: Array, weights: Array, nu: float) -> Array:
-    out = np.empty((len(A), len(B)))
+    out, columns = np.empty((len(A), len(B))), np.ascontiguousarray(B.T)
     for k in range(len(A)):
+        row = out[k]
+        _add_squares(row, A[k], columns, weights)
         for h in range(len(B)):
-            out[k, h] = _closed(_square(A[k], B[h], weights), nu)
+            row[h] = _closed(row[h], nu)
     return out
+
+
+@njit(fastmath={"reassoc", "contract"}, **_COMPILED)
+def _sum_of_squares(row: Array, here: float, column: Array) -> float:
+    total = 0.0
+    for h in range(len(row)):
+        gap = here - column[h]
+        total += row[h] * gap * gap
+    return total
 
 
 @njit(**_COMPILED)
 def _pull_back(X: Array, weights: Array, pairs: Array, nu: float) -> Array:
     """Derivative by the log range of each input."""
-    out = np.zeros(len(weights))
+    out, buffer, columns = np.zeros(len(weights)), np.empty(len(X)), np.ascontiguousarray(X.T)
     for k in range(len(X)):
+        row = buffer[:k]
+        _add_squares(row, X[k], columns, weights)
         for h in range(k):
-            factor = pairs[k, h] * _slope(_square(X[k], X[h], weights), nu)
-            for i in range(len(weights)):
-                gap = X[k, i] - X[h, i]
-                out[i] += factor * weights[i] * gap * gap
+            row[h] = pairs[k, h] * _slope(row[h], nu)
+        for i in range(len(weights)):
+            out[i] += weights[i] * _sum_of_squares(row, X[k, i], columns[i])
     return out
 
 
 @njit(**_COMPILED)
 def _distances(A: Array, B: Array, weights: Array) -> Array:
-    out = np.empty((len(A), len(B)))
+    out, columns = np.empty((len(A), len(B))), np.ascontiguousarray(B.T)
     for k in range(len(A)):
-        for h in range(len(B)):
-            out[k, h] = math.sqrt(_square(A[k], B[h], weights))
-    return out
+        _add_squares(out[k], A[k], columns, weights)
+    return np.sqrt(out)
 
 
 def matern(r: Array, nu: float) -> Array:
