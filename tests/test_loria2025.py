@@ -16,8 +16,9 @@ from cadlag import papers
 from cadlag.datasets import UCI_FEATURES
 from cadlag.experiment import read_plan, run
 from cadlag.methods import METHODS
-from cadlag.papers.loria2025 import Part, curves, evidence, readme, reproduce, tables
+from cadlag.papers.loria2025 import Part, curves, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
+from cadlag.papers.loria2025.evidence import EVIDENCE, intervals, splits
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
@@ -62,7 +63,8 @@ def cheap(monkeypatch):
     """Fits that cost nothing."""
     monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
     monkeypatch.setattr(curves, "evaluate", fake_curves)
-    monkeypatch.setattr(evidence, "evaluate", fake)
+    for module in EVIDENCE.values():
+        monkeypatch.setattr(module, "evaluate", fake)
 
 
 # Settings ------------------------------------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ def test_every_row_in_the_package_is_planned():
 
 
 def test_every_curve_in_the_package_belongs_to_a_figure():
-    for kind, tasks in wanted([*FIGURES, evidence.NAME], FULL, Part()).items():
+    for kind, tasks in wanted([*FIGURES, *EVIDENCE], FULL, Part()).items():
         rows = [] if kind == "tables" else read_rows(PACKAGE / "rows", kind)
         assert {row[:4] for row in rows} <= {task.key for task in tasks}
 
@@ -207,21 +209,43 @@ def test_readme_keeps_what_is_written_by_hand(tmp_path):
 
 def test_readme_of_the_package_shows_its_rows(tmp_path):
     page = shutil.copy(PACKAGE / "README.md", tmp_path)
-    readme.update(Path(page), *(read_rows(PACKAGE / "rows", kind) for kind in ("tables", "evidence-nngp")))
+    rows = {kind: read_rows(PACKAGE / "rows", kind) for kind in ("tables", *EVIDENCE)}
+    readme.update(Path(page), rows.pop("tables"), rows)
     assert Path(page).read_text() == (PACKAGE / "README.md").read_text()
 
 
 def test_evidence_counts_both_kinds_of_intervals():
-    task = evidence.tasks(FULL)[0]
-    found, data = evidence.evaluate(task, FULL.load), FULL.load("sim1d", 0)
+    task = intervals.tasks(FULL)[0]
+    found, data = intervals.evaluate(task, FULL.load), FULL.load("sim1d", 0)
     model = METHODS["nngp"](amplitude=False, sampler="ml", random_state=0).fit(data.X_train, data.y_train)
     for name, kind in (("coverage", "observation"), ("coverage_function", "function")):
         lower, upper = model.predict_distribution(data.X_test, kind=kind).interval(0.9).T
         assert found[name] == np.mean((lower <= data.y_test) & (data.y_test <= upper))
     assert found["coverage_function"] < found["coverage"]
-    text = evidence.to_markdown([row_of(task, "coverage_function", 0.25)], FULL)
+    text = intervals.to_markdown([row_of(task, "coverage_function", 0.25)], FULL)
     assert "| sim1d | ours, two maps | – | – | 25.0 (–), n = 1 |" in text
     assert "| sim1d | printed | 1.08 (0.04) | 92.50 (1.79) | – |" in text
+
+
+def test_splits_of_one_sample():
+    data = FULL.load("sim10d", 3)
+    first, second = splits.divided(data, 0), splits.divided(data, 1)
+    assert first.X_train.shape == data.X_train.shape
+    assert not np.array_equal(first.y_train, second.y_train)
+    rows = [np.column_stack([np.r_[d.X_train, d.X_test], np.r_[d.y_train, d.y_test]]) for d in (data, first, second)]
+    assert np.array_equal(np.unique(rows[0], axis=0), np.unique(rows[1], axis=0))
+    assert np.array_equal(np.unique(rows[0], axis=0), np.unique(rows[2], axis=0))
+
+
+def test_means_of_samples_are_over_their_splits():
+    """Sample by sample and method by method, whatever the order of the rows."""
+    planned = splits.tasks(FULL)
+    values = {task.key: 10.0 * (task.method == "nngp") + task.seed // splits.N_SPLITS for task in planned}
+    rows = [row_of(task, "rmse", values[task.key]) for task in reversed(planned)]
+    text = splits.to_markdown(rows, FULL)
+    assert "| 2 | 2.00 (0.00) | 12.00 (0.00) | -10.00 (0.00) |" in text
+    assert "| means of the samples | 3.50 (2.45) | 13.50 (2.45) | -10.00 (0.00) |" in text
+    assert "| printed | 8.32 (0.38) | 8.92 (0.39) | -0.60 |" in text
 
 
 # Runs ----------------------------------------------------------------------------------------------------------------
@@ -232,7 +256,8 @@ def test_quick_does_everything_once(cheap, stand_in, monkeypatch, tmp_path):
     assert reproduce(tmp_path, quick=True, progress=False) == []
     names = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert names == {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES} | {
-        "evidence-nngp.md"
+        "evidence-nngp.md",
+        "evidence-splits.md",
     }
     before = {name: (tmp_path / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cadlag.papers.loria2025 import evidence, readme
+from cadlag.papers.loria2025 import readme
+from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import Part
 from cadlag.papers.loria2025.runs import TABLE_ROWS, read_rows, reproduce, take
 
@@ -71,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             take(args.take, _required("--take", args.rows))
         if args.readme:
             rows = Path(_required("--readme", args.rows))
-            readme.update(Path(args.readme), read_rows(rows, TABLE_ROWS), read_rows(rows, evidence.NAME))
+            found = {name: read_rows(rows, name) for name in EVIDENCE}
+            readme.update(Path(args.readme), read_rows(rows, TABLE_ROWS), found)
             return 0
         complaints = reproduce(args.out, args.only, args.quick, args.jobs, args.rows, fits, part)
     except (ValueError, OSError) as error:

@@ -3,11 +3,12 @@
 It stands between two marks; what is written by hand around them stays.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cadlag import storage
-from cadlag.papers.loria2025 import evidence, tables
+from cadlag.papers.loria2025 import tables
+from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import FULL, TABLES
 from cadlag.rows import Row
 
@@ -15,7 +16,7 @@ START, END = "<!-- tables: written by the command, do not edit -->", "<!-- end o
 _FAR = 2.0
 
 
-def update(path: Path, rows: Iterable[Row], of_evidence: Iterable[Row] = ()) -> None:
+def update(path: Path, rows: Iterable[Row], of_evidence: Mapping[str, Iterable[Row]] | None = None) -> None:
     """Write the tables into a file anew.
 
     Parameters
@@ -25,7 +26,7 @@ def update(path: Path, rows: Iterable[Row], of_evidence: Iterable[Row] = ()) -> 
     rows
         Rows of fits, at full scale.
     of_evidence
-        Rows of `evidence`.
+        Rows of each `EVIDENCE`; none if None.
     """
     before, found, rest = path.read_text(encoding="utf-8").partition(START)
     _, closed, after = rest.partition(END)
@@ -36,7 +37,7 @@ def update(path: Path, rows: Iterable[Row], of_evidence: Iterable[Row] = ()) -> 
         stream.write(content.encode())
 
 
-def text(rows: list[Row], of_evidence: Iterable[Row] = ()) -> str:
+def text(rows: list[Row], of_evidence: Mapping[str, Iterable[Row]] | None = None) -> str:
     """Return all tables and the list of differences, as Markdown.
 
     Parameters
@@ -44,7 +45,7 @@ def text(rows: list[Row], of_evidence: Iterable[Row] = ()) -> str:
     rows
         Rows of fits, at full scale.
     of_evidence
-        Rows of `evidence`.
+        Rows of each `EVIDENCE`; none if None.
 
     Returns
     -------
@@ -54,8 +55,11 @@ def text(rows: list[Row], of_evidence: Iterable[Row] = ()) -> str:
     entries = {name: tables.cells(name, rows, FULL) for name in TABLES}
     parts = [f"### {title(name)}\n\n{tables.to_markdown(name, entries[name])}" for name in TABLES]
     gaps = [gap for name in TABLES for gap in tables.gaps(entries[name])]
-    found = f"### {evidence.TITLE}\n\n{evidence.to_markdown(of_evidence, FULL)}"
-    return "\n".join([*parts, _differences(gaps), found])
+    found = of_evidence or {}
+    shown = [
+        f"### {module.TITLE}\n\n{module.to_markdown(found.get(name, ()), FULL)}" for name, module in EVIDENCE.items()
+    ]
+    return "\n".join([*parts, _differences(gaps), *shown])
 
 
 def title(name: str) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 
 from cadlag import storage
 from cadlag.experiment import evaluate_task, run
-from cadlag.papers.loria2025 import curves, evidence, readme, tables
+from cadlag.papers.loria2025 import curves, readme, tables
+from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
@@ -94,7 +95,7 @@ def chosen(only: Sequence[str] | None) -> list[str]:
     list of str
         In the order of the paper.
     """
-    known = [*TABLES, *FIGURES, evidence.NAME]
+    known = [*TABLES, *FIGURES, *EVIDENCE]
     if unknown := sorted(set(only or ()) - set(known)):
         raise ValueError(f"There is no {unknown[0]!r} to be redone; choose from {', '.join(known)}.")
     return [name for name in known if not only or name in only]
@@ -146,8 +147,7 @@ def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Tas
         if name in FIGURES:
             for want in FIGURES[name].wants.values():
                 found.setdefault(want.kind, []).append(want.task(scale))
-    if evidence.NAME in names:
-        found[evidence.NAME] = evidence.tasks(scale)
+    found |= {name: EVIDENCE[name].tasks(scale) for name in names if name in EVIDENCE}
     return {kind: [task for task in tasks if part.has(task)] for kind, tasks in found.items()}
 
 
@@ -168,7 +168,7 @@ def _do_fits(
 ) -> list[str]:  # fmt: skip
     """Do the fits that a row file lacks; return what went wrong."""
     source.mkdir(parents=True, exist_ok=True)
-    fixed = {TABLE_ROWS: evaluate_task, evidence.NAME: evidence.evaluate}
+    fixed = {TABLE_ROWS: evaluate_task, **{name: module.evaluate for name, module in EVIDENCE.items()}}
     evaluate = partial(fixed.get(kind) or partial(curves.evaluate, kind=kind), load=scale.load)
     try:
         run(tasks, source / f"{kind}.jsonl", evaluate, n_jobs, progress)
@@ -220,9 +220,9 @@ def _write_tables(names: Sequence[str], scale: Scale, source: Path, out: Path) -
         entries = tables.cells(name, rows, scale)
         _write(out / f"{name}.md", f"# {readme.title(name)}\n\n{tables.to_markdown(name, entries)}".encode())
         _write(out / f"{name}.csv", tables.to_csv(entries).encode())
-    if evidence.NAME in names:
-        found = evidence.to_markdown(read_rows(source, evidence.NAME), scale)
-        _write(out / f"{evidence.NAME}.md", f"# {evidence.TITLE}\n\n{found}".encode())
+    for name in (name for name in names if name in EVIDENCE):
+        found = EVIDENCE[name].to_markdown(read_rows(source, name), scale)
+        _write(out / f"{name}.md", f"# {EVIDENCE[name].TITLE}\n\n{found}".encode())
 
 
 def _write_figures(names: Iterable[str], scale: Scale, source: Path, out: Path) -> list[str]:

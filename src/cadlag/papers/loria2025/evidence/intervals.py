@@ -1,4 +1,4 @@
-"""Evidence on what the paper does not say: NNGP with one kernel map or two, and its intervals with noise or without.
+"""Evidence on what the printed NNGP is: one kernel map or two, and its intervals with noise or without.
 
 The printed coverages of NNGP in ten dimensions and on UCI data are near 65 %. Intervals of the function alone, without
 the noise of an observation, would give such numbers.

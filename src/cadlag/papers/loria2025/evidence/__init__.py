@@ -1,0 +1,7 @@
+"""Evidence on what the paper does not say, by name: its fits, how one of them is evaluated, and a table of the rows."""
+
+from types import ModuleType
+
+from cadlag.papers.loria2025.evidence import intervals, splits
+
+EVIDENCE: dict[str, ModuleType] = {module.NAME: module for module in (intervals, splits)}
