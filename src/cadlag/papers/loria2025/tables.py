@@ -22,7 +22,7 @@ LABELS = {
     PRINTED: "printed",
     "published": "ours, paper's settings",
     "converged": "ours, converged",
-    "best": "ours, library's defaults",
+    "best": "ours, best",
 }
 _NAMES = {
     "sim1d": "1-d", "sim2d": "2-d", "sim10d": "10-d", "boston": "Boston", "energy": "Energy", "yacht": "Yacht",

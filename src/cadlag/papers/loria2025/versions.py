@@ -1,4 +1,4 @@
-"""Which estimator stands for a printed method: as the paper ran it, converged, and with this library's defaults.
+"""Which estimator stands for a printed method: as the paper ran it, converged, and at its best.
 
 What the paper does not say is chosen by evidence in its numbers: two kernel maps, no intercept but in one dimension,
 raw simulations, standardised UCI inputs with responses that are only centred (with scaled ones Yacht's errors are not
@@ -85,11 +85,14 @@ CONVERGED: dict[str, Version] = {
     "Stable": Version("shallow_stable", own=_on(_PLANE, standardize=False), data=_PLANE),
 }
 
-# Each method with the defaults of this library, and the network, which the paper does not have.
+# Each method at its best, which is with the defaults of this library but for DIWP; where a draw of GP Bayes is dear,
+# its chains are shorter. And the network, which the paper does not have.
+_SHORT = {"n_draws": 400, "n_warmup": 400, "n_chains": 2}
+_SHORTER = {"n_draws": 150, "n_warmup": 250, "n_chains": 2}
 BEST: dict[str, Version] = {
     "Dα-KP": Version("kernel"),
-    "DIWP": Version("diwp"),
-    "GP Bayes": Version("bayes_gp"),
+    "DIWP": Version("diwp", {"learn_inputs": True}),
+    "GP Bayes": Version("bayes_gp", own={**_on(("sim10d", "boston"), **_SHORT), **_on(("energy",), **_SHORTER)}),
     "GP MLE": Version("ml_gp"),
     "NNGP": Version("nngp"),
     "Stable": Version("shallow_stable", data=_PLANE),
