@@ -13,6 +13,7 @@ from cadlag.baselines.wishart_layer import Layer, LayerValues
 from cadlag.baselines.wishart_noise import Noise, draw_noise, gamma_move
 from cadlag.baselines.wishart_output import Output
 from cadlag.kernels import arc_cosine
+from cadlag.models.nngp import NNGP
 
 SMALL_P = 1e-4  # of a test that is right
 
@@ -244,6 +245,35 @@ def test_bound_is_the_evidence_where_the_posterior_is_exact():
     likelihood -= 3.0 * np.log(2.0 * np.pi * noise_variance)
     evidence = stats.multivariate_normal(np.zeros(6), K + noise_variance * np.eye(6)).logpdf(y)
     assert likelihood - output.divergence() == pytest.approx(evidence, abs=1e-9)
+    jointly = Output(exact_parameters(X, y, noise_variance), Gram(K, K, K))
+    posterior = stats.multivariate_normal(jointly.means, jointly.covariance)
+    for f in posterior.rvs(20, random_state=0):  # for every sample, not only in the mean
+        joint = stats.norm(f, noise_variance**0.5).logpdf(y).sum()
+        joint += stats.multivariate_normal(np.zeros(6), K).logpdf(f)
+        assert joint - posterior.logpdf(f) == pytest.approx(evidence, abs=1e-8)
+
+
+def test_whole_bound_is_the_evidence_where_the_posterior_is_exact():
+    """But for the 1e-6 that is added to the kernel's diagonal."""
+    rng, noise_variance = rng_of(4), 0.3
+    X, y = rng.standard_normal((6, 2)), rng.standard_normal(6)
+    parameters = exact_parameters(X, y, noise_variance)
+    K = input_kernel(parameters, X)[6:, 6:]
+    evidence = stats.multivariate_normal(np.zeros(6), K + noise_variance * np.eye(6)).logpdf(y)
+    gap = 6.0 * Bound(X, y, 6, noise_variance).evaluate(parameters, [[]])[0] - evidence
+    assert -1e-3 < gap <= 0.0
+
+
+def test_ascent_starts_where_the_published_code_does():
+    X, y = rng_of(0).standard_normal((9, 2)), rng_of(1).standard_normal(9)
+    at = initial_parameters(rng_of(0), X, y, 5, 2, ["log_noise"])
+    assert not any(at[name].any() for name in ("log_delta", "log_gamma", "log_weight", "log_noise"))
+    assert at["log_factor"] == -2.0  # half of a log precision of -4
+    np.testing.assert_array_equal(at["factor"], np.eye(5))
+    places = [int(np.abs(X - row).sum(axis=1).argmin()) for row in at["inducing"]]
+    np.testing.assert_array_equal(at["inducing"], X[places])
+    np.testing.assert_array_equal(at["targets"], y[places])
+    assert 0.5 < at["V"].std() < 1.5
 
 
 def input_kernel(parameters, X):
@@ -357,6 +387,16 @@ def test_large_delta_is_the_deterministic_kernel(n_layers):
             assert max(np.abs(joint_mean - mean[6:]).max(), np.abs(joint - covariance[6:, 6:]).max()) < 10 / delta**0.5
     assert errors[0] < 1e-2
     assert errors[1] < 1e-5
+
+
+def test_large_delta_predicts_as_the_network_process():
+    rng, noise_variance = rng_of(6), 0.1
+    X, y, new = rng.standard_normal((6, 2)), rng.standard_normal(6), rng.standard_normal((4, 2))
+    large = {"log_delta": np.full(1, np.log(1e12)), "log_weight": np.full(1, -30.0)}
+    atoms = Atoms(exact_parameters(X, y, noise_variance, 1) | large)
+    moments = NNGP(X, y, 2, 1.0, noise_variance).condition(np.zeros(0)).moments(new)
+    for found, wanted in zip(atoms.moments(atoms.draw(rng_of(3), 3), new), moments):
+        np.testing.assert_allclose(found, np.tile(wanted, (3, 1)), atol=1e-4)
 
 
 def test_atoms_extend_the_draws_of_the_bound():

@@ -244,3 +244,8 @@ def test_settings_are_checked(name, value):
 def test_memory_is_asked_before_it_is_taken():
     with pytest.raises(MemoryError, match="batch_size"):
         regressor(max_memory=1000).fit(X, Y)
+
+
+@pytest.mark.parametrize(("mode", "size", "counted"), [("exact", 10, 1), ("bayesfunc", 10, 10), ("bayesfunc", None, N)])
+def test_rows_that_degrees_of_freedom_count(mode, size, counted):
+    assert regressor(n_steps=3, pt_mode=mode, batch_size=size).fit(X, Y)._counted == counted

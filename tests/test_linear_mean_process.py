@@ -390,3 +390,10 @@ def test_pickle():
 def test_regress_without_rows():
     fit = regress(np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
     assert fit.square == fit.log_det == fit.log_det_coefficients == 0.0
+
+
+def test_rounds_start_where_tgp_does():
+    model = process()
+    at = model.values(MetropolisRounds(model).init(RNG)["position"])
+    np.testing.assert_allclose(at.ranges, 0.5)
+    assert at[1:] == pytest.approx((0.1, 1.0, 5.0, 10.0))

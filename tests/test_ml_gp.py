@@ -57,13 +57,18 @@ def test_gradient_vanishes_at_the_maximum():
     assert fitted.diagnostics_["log_likelihood"] == pytest.approx(-fitted.model_.objective(position))
 
 
-def test_the_closest_pair_at_the_start():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        start = MLProcess(X[:, :1], Y).sample_start(rng)
-        gaps = np.abs(X[:, None, 0] - X[:, 0])[~np.eye(N, dtype=bool)]
-        assert 0.3 <= math.exp(-math.exp(start[0]) * gaps.min() ** 2) <= 0.65
-        assert math.exp(start[1]) == pytest.approx(1.0 / np.var(Y, ddof=1))
+@pytest.mark.parametrize("x", [X[:, :1], np.vstack([X[1:], X[1:2]]) * [1.0, 0.01]], ids=["line", "with a row twice"])
+def test_the_closest_pair_at_the_start(x):
+    """Its correlation in one input is 0.3 to 0.65, and all of that."""
+    model, rng = MLProcess(x, Y), np.random.default_rng(0)
+    starts = np.array([model.sample_start(rng) for _ in range(400)])
+    gaps = ((x[:, None] - x) ** 2).sum(axis=2)
+    correlations = np.exp(-np.exp(starts[:, :-1]) * gaps[gaps > 0.0].min())
+    assert correlations.min() >= 0.3
+    assert correlations.max() <= 0.65
+    assert np.all(correlations.min(axis=0) < 0.31)
+    assert np.all(correlations.max(axis=0) > 0.64)
+    np.testing.assert_allclose(np.exp(starts[:, -1]), 1.0 / np.var(Y, ddof=1))
 
 
 @pytest.mark.parametrize(("a", "b"), [(3.0, -7.0), (0.01, 100.0)])
@@ -74,6 +79,10 @@ def test_units_of_the_response(a, b):
     np.testing.assert_allclose(moved.predict(NEW), a * plain.predict(NEW) + b, rtol=1e-4)
     for name, power in (("variance", 2), ("noise_variance", 2)):
         np.testing.assert_allclose(moved.posterior_[name], a**power * plain.posterior_[name], rtol=5e-3)
+    gap = moved.posterior_["mean"] - (a * plain.posterior_["mean"] + b)
+    assert np.abs(gap).max() < 1e-4 * math.sqrt(moved.posterior_["variance"][0, 0])
+    objective = MLProcess(X, Y).objective(AT) + N * math.log(a)
+    assert MLProcess(X, a * Y + b).objective(AT) == pytest.approx(objective, abs=1e-8)
 
 
 def test_units_of_the_inputs():
@@ -81,6 +90,17 @@ def test_units_of_the_inputs():
     one, other = MLProcess(X, Y), MLProcess(X * stretch, Y)
     moved = AT - np.append(2.0 * np.log(stretch), 0.0)
     assert other.objective(moved) == pytest.approx(one.objective(AT), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("stretch", "standardize"), [(10.0, False), (0.2, False), (np.array([10.0, 0.2]), True)], ids=str
+)
+def test_units_of_the_inputs_after_a_search(stretch, standardize):
+    one, other = (MLGPRegressor(standardize=standardize).fit(x, Y) for x in (X, X * stretch))
+    ranges, wanted = other.posterior_["inverse_ranges"] * stretch**2, one.posterior_["inverse_ranges"]
+    np.testing.assert_allclose(ranges, wanted, rtol=1e-4)
+    likelihood = one.diagnostics_["log_likelihood"]
+    assert other.diagnostics_["log_likelihood"] == pytest.approx(likelihood, abs=1e-6)
 
 
 def test_rows_in_another_order():
