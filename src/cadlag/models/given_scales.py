@@ -1,6 +1,5 @@
 """f | y, scales: the kernel process once its scales are known, conditioned on all data or all but one row."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,28 +45,24 @@ class GivenScales:
         Atom
             Conditions to a normal law at any new inputs.
         """
-        return self.condition_on(position, self.y)[0]
+        return self.condition_observed(position)[0]
 
-    def condition_on(self, position: Array, y: Array) -> tuple[Atom, Array]:
-        """The same given other responses at the training inputs.
+    def condition_observed(self, position: Array) -> tuple[Atom, gaussian.Observed]:
+        """The same with the observations that it was conditioned on.
 
         Parameters
         ----------
         position
             A draw.
-        y
-            Responses.
 
         Returns
         -------
-        tuple[Atom, Array]
-            The conditional process, and one over the standard deviation of each response.
+        tuple[Atom, gaussian.Observed]
+            The conditional process, and the observations in units of their standard deviations.
         """
         scales = self.scales(position)
         points, data, correlation = self._observe(scales)
-        omega = np.exp(-0.5 * data.log_total)
-        given = gaussian.condition(correlation, replace(data, scaled=y * omega))
-        return Atom(self, scales, points, given), omega
+        return Atom(self, scales, points, gaussian.condition(correlation, data)), data
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
         """Each row given the scales and all the others.

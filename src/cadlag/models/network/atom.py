@@ -1,6 +1,6 @@
 """f(x*) = φ(x*)ᵀAg, g | y ~ N(L⁻ᵀc, B⁻¹): one draw of the network, conditioned on the data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, solve_triangular
 
 from cadlag import kernels
+from cadlag.low_rank import log_marginal_of_sums, solve_upper
 from cadlag.models.atom import Atom
 from cadlag.models.kernel_process import KernelProcess
 
@@ -40,7 +41,7 @@ class Bulk:
     Attributes
     ----------
     atom
-        The process conditioned on what the units leave of the responses.
+        The process conditioned on what the units, with their mean weights, leave of the responses.
     whitened
         U⁻ᵀD^-½Φ, (n, M).
     """
@@ -49,13 +50,21 @@ class Bulk:
     whitened: Array
 
     @classmethod
-    def given(cls, process: KernelProcess, position: Array, Phi: Array, weights: Array) -> "Bulk":
-        """Condition a process on y - Φw."""
-        atom, omega = process.condition_on(position, process.y - Phi @ weights)
-        scaled = np.asfortranarray(Phi * omega[:, None])
-        if len(scaled) == 0:
-            return cls(atom, scaled)
-        return cls(atom, blas.dtrsm(1.0, atom.conditioner.factor, scaled, trans_a=1, lower=0))
+    def given(
+        cls, process: KernelProcess, position: Array, Phi: Array, variances: Array
+    ) -> "tuple[Bulk, Array, Array]":
+        """Condition units and process together, by one factorisation; also L and c of the units' weights."""
+        atom, data = process.condition_observed(position)
+        whitened, given = np.asfortranarray(Phi * np.exp(-0.5 * data.log_total)[:, None]), atom.conditioner
+        z = data.scaled
+        if len(z):
+            whitened = blas.dtrsm(1.0, given.factor, whitened, trans_a=1, lower=0)
+            z = blas.dtrsv(given.factor, z, lower=0, trans=1)
+        sums = whitened.T @ whitened, whitened.T @ z, float(z @ z)
+        _, factor, half = log_marginal_of_sums(*sums, len(z), variances, 1.0)
+        left = z - whitened @ (np.sqrt(variances) * solve_upper(factor, half))
+        beta = blas.dtrsv(given.factor, left, lower=0) if len(left) else left
+        return cls(replace(atom, conditioner=replace(given, beta=beta)), whitened), factor, half
 
     def project(self, X: Array) -> tuple[Array, Array, kernels.Layers]:
         """Mean of the process, U⁻ᵀ times its covariances with the data over its standard deviations, its layers."""

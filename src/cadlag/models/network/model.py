@@ -8,7 +8,7 @@ responses exactly.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -280,13 +280,13 @@ class StableNetwork:
     def condition(self, position: Array) -> NetworkAtom:
         """The Gaussian law of the function that one draw stands for, given the data."""
         units = self.read(position)
-        _, (_, factor, half), _ = self._marginal(units, 0.0)
-        spread, noise = np.sqrt(self.variances(units)), self.new_noise(units)
-        atom = NetworkAtom(self, units, spread, factor, half, noise)
+        variances, noise = self.variances(units), self.new_noise(units)
         if self.process is None:
-            return atom
+            _, (_, factor, half), _ = self._marginal(units, 0.0)
+            return NetworkAtom(self, units, np.sqrt(variances), factor, half, noise)
         at, Phi = self.bulk_position(units), self.columns(units)
-        return replace(atom, bulk=Bulk.given(self.process, at, Phi, atom.weights()))
+        bulk, factor, half = Bulk.given(self.process, at, Phi, variances)
+        return NetworkAtom(self, units, np.sqrt(variances), factor, half, noise, bulk)
 
     def new_noise(self, units: Units) -> float:
         """Variance of the noise on a new observation."""
