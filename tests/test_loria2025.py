@@ -18,7 +18,7 @@ from cadlag.experiment import read_plan, run
 from cadlag.methods import METHODS
 from cadlag.papers.loria2025 import Part, curves, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
-from cadlag.papers.loria2025.evidence import EVIDENCE, intervals, splits
+from cadlag.papers.loria2025.evidence import EVIDENCE, inputs, intervals, splits
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
@@ -227,6 +227,25 @@ def test_evidence_counts_both_kinds_of_intervals():
     assert "| sim1d | printed | 1.08 (0.04) | 92.50 (1.79) | – |" in text
 
 
+def test_evidence_with_a_noise_that_is_a_share_of_the_variance():
+    tasks = [task for task in intervals.tasks(FULL) if intervals.SHARE in task.configuration]
+    assert {task.data for task in tasks} == {"sim1d", "sim2d"}
+    found, data = intervals.evaluate(tasks[0], FULL.load), FULL.load(tasks[0].data, 0)
+    noise = 0.25 * np.var(data.y_train)
+    model = METHODS["nngp"](amplitude=False, sampler="ml", n_maps=1, noise_variance=noise)
+    error = model.fit(data.X_train, data.y_train).predict(data.X_test) - data.y_test
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)))
+
+
+def test_evidence_on_learned_inputs_is_told_apart():
+    plain, learned = (task for task in inputs.tasks(FULL) if (task.data, task.seed) == ("energy", 1))
+    assert learned.configuration == {**plain.configuration, "learn_inputs": True}
+    text = inputs.to_markdown([row_of(plain, "rmse", 1.25), row_of(learned, "rmse", 0.5)], FULL)
+    assert "| energy | ours, inputs as they are | 1.25 (–), n = 1 | – | – |" in text
+    assert "| energy | ours, scales and shifts learned | 0.500 (–), n = 1 | – | – |" in text
+    assert "| energy | printed | 0.48 (0.06) | 0.34 (0.04) | 48.77 (6.05) |" in text
+
+
 def test_splits_of_one_sample():
     data = FULL.load("sim10d", 3)
     first, second = splits.divided(data, 0), splits.divided(data, 1)
@@ -255,10 +274,8 @@ def test_quick_does_everything_once(cheap, stand_in, monkeypatch, tmp_path):
     monkeypatch.setattr(f"{MODULE}.picture", lambda figure, found: f"{figure.title} {len(found)}".encode())
     assert reproduce(tmp_path, quick=True, progress=False) == []
     names = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert names == {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES} | {
-        "evidence-nngp.md",
-        "evidence-splits.md",
-    }
+    written = {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES}
+    assert names == written | {f"{n}.md" for n in EVIDENCE}
     before = {name: (tmp_path / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
     monkeypatch.setattr(curves, "evaluate", never)
