@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from cadlag import datasets
-from cadlag.experiment import fit_task
-from cadlag.papers.loria2025.evidence.cells import cell_of
+from cadlag.papers.loria2025.evidence.cells import cell_of, fitted_scores
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.tables import read_printed, text
 from cadlag.papers.loria2025.versions import PUBLISHED, SIMULATIONS, UCI
@@ -53,19 +52,10 @@ def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[s
     Returns
     -------
     dict
-        `rmse`, `coverage` and `coverage_function`, as shares.
+        `rmse`, `mae`, `coverage` and `coverage_function`, as shares.
     """
     data = load(task.data, task.seed)
-    model = fit_task(_with_noise(task, data.y_train), data)
-    kinds = {"coverage": "observation", "coverage_function": "function"}
-    intervals = {name: model.predict_interval(data.X_test, 0.9, kind=kind).T for name, kind in kinds.items()}
-    return {
-        "rmse": float(np.sqrt(np.mean((model.predict(data.X_test) - data.y_test) ** 2))),
-        **{
-            name: float(np.mean((lower <= data.y_test) & (data.y_test <= upper)))
-            for name, (lower, upper) in intervals.items()
-        },
-    }
+    return fitted_scores(_with_noise(task, data.y_train), data)
 
 
 def _with_noise(task: Task, y: np.ndarray) -> Task:
