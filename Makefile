@@ -59,9 +59,13 @@ JUMP_ROWS := experiments/jump_rows.jsonl
 jumps: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jumps --rows $(JUMP_ROWS) --jobs 2
 
-# Runs R's tgp and rewrites tests/reference/tgp_quantiles.csv; says how to get R where it is missing.
+# Installs R's tgp where it is missing and apt-get may be used, rewrites the frozen files in tests/reference with what it
+# says on three simulations, and compares ours with it.
 tgp-reference: $(READY)
+	@Rscript -e "stopifnot(requireNamespace('tgp', quietly = TRUE))" >/dev/null 2>&1 || \
+		{ command -v apt-get >/dev/null && test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq install -y r-base-core r-cran-tgp; } || true
 	$(BIN)/python -m benchmarks.tgp_reference
+	$(BIN)/pytest -m "slow or not slow" tests/reference/test_tgp.py
 
 docs: $(DOCS)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
