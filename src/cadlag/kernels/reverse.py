@@ -26,7 +26,12 @@ from cadlag.kernels.arc_cosine import SUMS, Array, activate_with_slope
 from cadlag.kernels.recursion import Layers, angle_rows, deepen_angles, dot_rows, map_row
 
 
-@njit(**SUMS)
+# Helpers are written into their callers: as functions of their own, whose sums may be reordered, they have been seen to
+# give other bits when freshly compiled than when read from the cache, so that draws depended on the worker.
+_HELPER = {"inline": "always", **SUMS}
+
+
+@njit(**_HELPER)
 def _pull_row(
     k: int, adjoint: Array, slope: Array, scale: Array, cosine: Array, b: Array, q_sum: Array, e_sum: Array
 ) -> None:
@@ -46,7 +51,7 @@ def _pull_row(
     e_sum[k] += e_k
 
 
-@njit(**SUMS)
+@njit(**_HELPER)
 def _add_products(k: int, adjoint: Array, unit: Array, total: Array) -> None:
     """total_j += û_kj Σ_{h<k} c̄_kh û_hj."""
     p = unit.shape[0]
@@ -68,7 +73,7 @@ def _add_products(k: int, adjoint: Array, unit: Array, total: Array) -> None:
         total[j - 1] += r0[k] * s0
 
 
-@njit(**SUMS)
+@njit(**_HELPER)
 def _reverse_smooth(
     order: int, unit: Array, b: Array, g: Array, weight: Array, adjoint: Array, total: Array, q_sum: Array, e_sum: Array
 ) -> None:
@@ -115,7 +120,7 @@ def _reverse_all(
             moved[j] += unit[j + 1, k] * (e_sum[0, k] + unit[0, k] * (2.0 * order * u_adjoint[k] - q_sum[0, k]))
 
 
-@njit(**SUMS)
+@njit(**_HELPER)
 def _pull_angles(g2: float, before: Array, here: Array, row: Array, stop: int) -> float:
     """d log θ' = q/(θ' sin θ') d log q with q = g² θ/π."""
     pulled = 0.0
@@ -126,7 +131,7 @@ def _pull_angles(g2: float, before: Array, here: Array, row: Array, stop: int) -
     return pulled
 
 
-@njit(**SUMS)
+@njit(**_HELPER)
 def _pull_first_angles(k: int, theta: Array, acute: Array, row: Array, versine: Array, sign: Array) -> None:
     """row <- ±adjoint/(2 θ sin θ), - where θ is obtuse; versine_k += Σ_h row (1 - |cos θ|), on both sides."""
     v_k = 0.0
@@ -140,7 +145,7 @@ def _pull_first_angles(k: int, theta: Array, acute: Array, row: Array, versine: 
     versine[k] += v_k
 
 
-@njit(**SUMS)
+@njit(**_HELPER)
 def _add_square_differences(
     k: int, row: Array, unit: Array, inputs: Array, roots: Array, norm: Array, sign: Array, gap: Array, total: Array
 ) -> None:
@@ -163,7 +168,7 @@ def _add_square_differences(
         total[j] += s
 
 
-@njit(**SUMS)
+@njit(**_HELPER)
 def _add_moves(
     k: int, row: Array, unit: Array, inputs: Array, roots: Array, norm: Array, sign: Array, gap: Array, moved: Array
 ) -> None:

@@ -20,6 +20,7 @@ _BEST_OF = 7  # prior draws, the likeliest of which begins an ascent
 _N_STEPS = 60
 _DIFFERENCE = 1e-4
 _WIDEST = 3.0  # standard deviations of the prior: no direction is taken for flatter
+_NARROWEST = 1e-6  # standard deviation beside the widest, below which rounding may make it imaginary
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ def _climb(target: Target, start: Array, spread: Array) -> tuple[Array, Array]:
         curvature = _differentiate(descent, mode)
     values, vectors = np.linalg.eigh(np.nan_to_num(0.5 * (curvature + curvature.T)))
     variances = np.minimum(1.0 / np.maximum(values, 1e-300), _WIDEST**2)
+    variances = np.maximum(variances, _NARROWEST**2 * variances.max())
     covariance = (vectors * variances) @ vectors.T
     return mode * spread, spread[:, None] * lower_factor(covariance)
 
