@@ -25,7 +25,6 @@ from numba import njit
 from cadlag.kernels.arc_cosine import SUMS, Array, activate_with_slope
 from cadlag.kernels.recursion import Layers, angle_rows, deepen_angles, dot_rows, map_row
 
-
 # Helpers are written into their callers: as functions of their own, whose sums may be reordered, they have been seen to
 # give other bits when freshly compiled than when read from the cache, so that draws depended on the worker.
 _HELPER = {"inline": "always", **SUMS}
