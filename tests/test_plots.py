@@ -318,7 +318,7 @@ def test_features_and_their_boxes(line):
     ax = drawn(plots.plot_features(features, row=2))
     above, aside = ax.child_axes
     middle = [line.get_xdata()[0] for line in above.get_lines() if len(set(line.get_xdata())) == 1]
-    assert np.isclose(np.median(features[:, 0, 2]), middle, rtol=1e-12, atol=0.0).any()  # medians are rounded in two ways
+    assert np.isclose(np.median(features[:, 0, 2]), middle, rtol=1e-12, atol=0.0).any()  # rounded in two ways
     middle = [line.get_ydata()[0] for line in aside.get_lines() if len(set(line.get_ydata())) == 1]
     assert np.isclose(np.median(features[:, 1, 2]), middle, rtol=1e-12, atol=0.0).any()
     assert ax.collections[0].get_array().max() > 0
