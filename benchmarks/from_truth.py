@@ -3,9 +3,9 @@
     python -m benchmarks.from_truth [--seeds N] [--jobs N]
 
 The truth is six sign units. A chain starts with those and with the other units at vanishing scales, has the last fifth
-of an ordinary warm-up, in which trajectories adapt without a noise floor, and is then a chain of the posterior that has
-not left the truth's surroundings. Predictions of the cold fits of the tables average over chains in several places; if
-these are better, what cold chains lack is mixing, and if not, it is what the posterior itself says.
+of an ordinary warm-up, in which trajectories adapt without a noise floor, and is then a chain of the posterior that may
+not have left the truth's surroundings. Two chains are averaged here, and four, in several places, by the cold fits of
+the tables, which is in favour of the latter. If chains from the truth are far better, what cold ones lack is mixing.
 """
 
 import argparse
