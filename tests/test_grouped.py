@@ -17,7 +17,7 @@ from cadlag.models.probes import probe_rows
 from cadlag.samplers import SAMPLERS
 from cadlag.samplers.leaps import NutsWithLeaps
 from statistical.checks import joint_law, paired, prior_uniforms, sample_until, worst
-from statistical.kernels_under_test import leaps, nuts_with_leaps, small_grouped
+from statistical.kernels_under_test import leaps, nuts_with_leaps, small_grouped, tempered_with_leaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 assert_allclose = np.testing.assert_allclose
@@ -227,6 +227,12 @@ def test_leaps_leave_the_joint_law_alone(options):
 @pytest.mark.usefixtures("few_leaps")
 def test_trajectories_with_leaps_leave_the_joint_law_alone():
     assert worst(paired(small_grouped(), nuts_with_leaps, 400, 22)) < 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_leaps")
+def test_exchanges_with_leaps_leave_the_joint_law_alone():
+    assert worst(joint_law(small_grouped(), tempered_with_leaps, 24)) < 4.0
 
 
 @pytest.mark.usefixtures("few_leaps")

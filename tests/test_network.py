@@ -20,7 +20,7 @@ from cadlag.models.network.circle import (
     walk_squares,
 )
 from cadlag.models.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
-from cadlag.models.network.kernel import Sweeps, floor_at, gains_of_units
+from cadlag.models.network.kernel import ExchangedSweeps, Sweeps, floor_at, gains_of_units
 from cadlag.models.network.lattice import score, score_on_bulk
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 from cadlag.models.network.sweep import polish_units, sweep_units
@@ -51,30 +51,59 @@ def dense(model, units):
 
 
 def exact_log_density(model, units, level):
-    """In fifty digits."""
+    """In fifty digits, given columns, variances and bulk."""
+    bulk = model.process.covariance(model.bulk_position(units)) if model.process is not None else np.zeros((N, N))
     with mpmath.workdps(50):
         Phi = mpmath.matrix(model.columns(units).tolist())
         a = mpmath.diag([mpmath.mpf(float(v)) for v in model.variances(units)])
-        noise = mpmath.exp(mpmath.mpf(units.log_v)) + mpmath.mpf(level) ** 2
-        S = Phi * a * Phi.T + noise * mpmath.eye(N)
+        S = Phi * a * Phi.T + mpmath.matrix(bulk.tolist()) + mpmath.diag(model.row_noise(units, level).tolist())
         L = mpmath.cholesky(S)
         z = mpmath.lu_solve(L, mpmath.matrix(model.y.tolist()))
         log_det = 2 * sum(mpmath.log(L[i, i]) for i in range(N))
         return float(-(N * mpmath.log(2 * mpmath.pi) + log_det + (z.T * z)[0]) / 2)
 
 
-@pytest.mark.parametrize("activation", ["sign", "relu", "auto"])
-@pytest.mark.parametrize("log_v", [-25.0, -3.0, 2.0])
-def test_log_likelihood_against_the_dense_formula(activation, log_v):
-    model = network(activation=activation)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"activation": "sign"},
+        {"activation": "relu"},
+        {},
+        {"input_scales": True},
+        {"bulk_depth": 1},
+        {"noise_variance": np.linspace(0.01, 2.0, N)},
+    ],
+)
+@pytest.mark.parametrize(("log_v", "level"), [(-14.0, 0.0), (-23.0, 0.0), (-25.0, 0.1), (-3.0, 0.1), (2.0, 0.0)])
+def test_log_likelihood_against_the_dense_formula(options, log_v, level):
+    model = network(**options)
     worst = 0.0
-    for seed in range(8):
-        units = model.read(model.sample_prior(np.random.default_rng(seed)))._replace(log_v=log_v)
-        found = model.log_likelihood_at(model.write(units), 0.1)
-        noise = math.exp(log_v) + 0.01
-        error = abs(found - exact_log_density(model, units, 0.1)) / (1.0 + float(Y @ Y) / noise)
-        worst = max(worst, error)
+    for seed in range(4):
+        units = model.read(model.sample_prior(np.random.default_rng(seed)))
+        units = units._replace(log_v=log_v) if model.noise_variance is None else units
+        found = model.log_likelihood_at(model.write(units), level)
+        scale = 1.0 + float(Y @ Y) / model.row_noise(units, level).min()
+        worst = max(worst, abs(found - exact_log_density(model, units, level)) / scale)
     assert worst <= 1e-9
+
+
+@pytest.mark.parametrize("options", [{}, {"input_scales": True}, {"noise_variance": np.linspace(0.01, 2.0, N)}])
+def test_sums_over_blocks_of_rows_are_those_of_all_rows(options):
+    """What the likelihood needs of the data can be computed block by block, anywhere."""
+    model = network(**options)
+    units = model.read(model.sample_prior(np.random.default_rng(4)))
+    ground = model.ground(units, 0.0)
+    whole, parts = ground.sums(model.weighted(units, ground)), []
+    for block in np.array_split(np.arange(N), 4):
+        known = model.noise_variance if np.ndim(model.noise_variance) == 0 else model.noise_variance[block]
+        part = replace(model, X=X[block], y=Y[block], noise_variance=known)
+        part.__dict__["relu_scale"] = model.relu_scale  # one constant of all rows
+        own = part.ground(units, 0.0)
+        parts.append((*own.sums(part.weighted(units, own))[1:], own.square))
+    gram, products, square = (sum(pieces) for pieces in zip(*parts))
+    np.testing.assert_allclose(gram, whole.gram, rtol=1e-12)
+    np.testing.assert_allclose(products, whole.products, rtol=1e-10)
+    assert square == pytest.approx(ground.square, rel=1e-13)
 
 
 def test_the_gaussian_limit_is_the_arc_cosine_kernel():
@@ -315,6 +344,23 @@ def test_floor_falls_and_ends_before_warm_up_does():
     assert floors[0] > 0.3
     assert np.all(floors[320:] == 0.0)
     assert np.all(floors[:320] > 0.0)
+
+
+@pytest.mark.parametrize("maker", [Sweeps, ExchangedSweeps])
+def test_nothing_adapts_after_warm_up(maker):
+    kernel, rng = maker(network(bulk_depth=1), 12), np.random.default_rng(1)
+    state = kernel.init(rng)
+
+    def learned(state):
+        rungs = state.get("rungs", [state])
+        return [(rung["bulk"]["step_size"], rung["bulk"]["factor"].tolist()) for rung in rungs]
+
+    seen = []
+    for _ in range(20):
+        state, _ = kernel.step(rng, state, 0.0)
+        seen.append(learned(state))
+    assert seen[5] != seen[11]
+    assert all(found == seen[11] for found in seen[11:])
 
 
 def test_a_jump_is_found():

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cadlag.models.grouped import GroupedProcess
 from cadlag.models.kernel_process import KernelProcess
+from cadlag.samplers import LEAPING
 from cadlag.samplers.independence import Independence
 from cadlag.samplers.jumps import NutsWithJumps
 from cadlag.samplers.leaps import NutsWithLeaps
@@ -125,8 +126,18 @@ def exchange(rng: np.random.Generator, model: KernelProcess, position: Array, me
 
 def tempered(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """NUTS at the posterior and at the prior, with exchanges; the replica at the prior goes on from round to round."""
-    kernel = Tempered(model, 0, levels=(1.0, 0.0))
-    other = model.sample_prior(rng) if memory is None else memory
+    return _exchanging(rng, Tempered(model, 0, levels=(1.0, 0.0)), position, memory)
+
+
+def tempered_with_leaps(
+    rng: np.random.Generator, model: GroupedProcess, position: Array, memory: Any
+) -> tuple[Array, Any]:
+    """The same with leaps of centres and groups."""
+    return _exchanging(rng, LEAPING["tempered"](model, 0, levels=(1.0, 0.0)), position, memory)
+
+
+def _exchanging(rng: np.random.Generator, kernel: Tempered, position: Array, memory: Any) -> tuple[Array, Any]:
+    other = kernel.target.sample_prior(rng) if memory is None else memory
     rungs = [nuts_state(k, x) for k, x in zip(kernel.kernels, (position, other))]
     state = _repeat(rng, kernel, {"position": position, "rungs": rungs, "iteration": 0})
     return state["position"], state["rungs"][1]["position"]

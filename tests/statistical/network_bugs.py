@@ -213,9 +213,14 @@ BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
 }
 
 
+def settings_of(move: str) -> dict[str, Any]:
+    """Those of the network that a move is checked on."""
+    return MOVES[move][0] if move in MOVES else {}
+
+
 def largest_z(move: str, options: dict[str, Any]) -> float:
     """The check of a move."""
-    settings = {"activation": "auto", "alpha": 1.2, "n_replications": 2000, **MOVES.get(move, {}), **options}
+    settings = {"activation": "auto", "alpha": 1.2, "n_replications": 2000, **settings_of(move), **options}
     n_replications = settings.pop("n_replications")
     advance = sweeps if move == "sweeps" else one_move(move)
     return float(np.nanmax(np.abs(paired(small_network(**settings), advance, n_replications, 71))))

@@ -3,17 +3,20 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from cadlag.gaussian import sample_normal
-from cadlag.models.network import sweep
-from cadlag.models.network.columns import SIGN, Fit, Law, Members, Rows
-from cadlag.models.network.inputs import move_input_scales
+from cadlag.low_rank import log_marginal_of_sums
+from cadlag.models.network import inputs, scales, sweep
+from cadlag.models.network.atom import Units
+from cadlag.models.network.ground import Ground, Sums
 from cadlag.models.network.kernel import WITH_MANY, Sweeps
 from cadlag.models.network.model import StableNetwork
+from cadlag.models.network.scales import Priors
 from cadlag.samplers.tempering import Tempered
 
 Array = NDArray[np.float64]
@@ -35,9 +38,9 @@ def sample_function(rng: np.random.Generator, model: StableNetwork, position: Ar
     return y
 
 
-def sample_data(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
-    """Responses given the units."""
-    noise = np.sqrt(model.row_noise(model.read(position), 0.0)) * rng.standard_normal(len(model.X))
+def sample_data(rng: np.random.Generator, model: StableNetwork, position: Array, level: float = 0.0) -> Array:
+    """Responses given the units, with a floor under the noise."""
+    noise = np.sqrt(model.row_noise(model.read(position), level)) * rng.standard_normal(len(model.X))
     return sample_function(rng, model, position) + noise
 
 
@@ -65,27 +68,29 @@ def bounded(model: StableNetwork, position: Array) -> Array:
     return np.concatenate([centred, np.abs(centred), centred * fit, extra])
 
 
-def paired(model: StableNetwork, advance: Callable[..., Array], n_replications: int, seed: int) -> Array:
-    """z-scores of the mean change of each bounded function."""
+def paired(
+    model: StableNetwork, advance: Callable[..., Array], n_replications: int, seed: int, level: float = 0.0
+) -> Array:  # fmt: skip
+    """z-scores of the mean change of each bounded function, where data have a floor under their noise."""
     rng = np.random.default_rng(seed)
     changes = []
     for _ in range(n_replications):
         before = model.sample_prior(rng)
-        given = replace(model, y=sample_data(rng, model, before))
+        given = replace(model, y=sample_data(rng, model, before, level))
         changes.append(bounded(given, advance(rng, given, before)) - bounded(given, before))
     table = np.array(changes)
     spread = table.std(axis=0, ddof=1)
     return np.sqrt(len(table)) * table.mean(axis=0) / np.where(spread > 0.0, spread, np.inf)
 
 
-def sweeps(rng: np.random.Generator, model: StableNetwork, position: Array) -> Array:
-    """Everything, three times."""
+def sweeps(rng: np.random.Generator, model: StableNetwork, position: Array, level: float = 0.0) -> Array:
+    """Everything, three times, under a floor."""
     kernel = Sweeps(model, 0)
     state = kernel.start_from(position)
     if "bulk" in state:
         state["bulk"]["step_size"] = 0.4
     for _ in range(3):
-        state, _ = kernel.step(rng, state, 0.0)
+        state, _ = kernel.step(rng, state, level)
     return state["position"]
 
 
@@ -117,6 +122,113 @@ def exchanged(n_rounds: int) -> Callable[..., Array]:
     return advance
 
 
+class Held(NamedTuple):
+    """What a single move is given."""
+
+    model: StableNetwork
+    kernel: Sweeps
+    units: Units
+    ground: Ground
+    sums: Sums
+
+
+Move = Callable[[np.random.Generator, Held], Units]
+
+
+def visits(informed: float, both: bool) -> Move:
+    """Each unit thrice, as that way of drawing it is open to it; lattices with a change of kind if both are allowed."""
+
+    def move(rng: np.random.Generator, held: Held) -> Units:
+        model, kernel, units, ground, _ = held
+        rows, members, fit, law = kernel.prepare(units, ground)
+        for j in [*range(model.n_units)] * 3:
+            sweep.take_out(j, rows.y, fit)
+            sweep.renew(rng, j, informed, rows, members, fit, law, both)
+            sweep.put_back(j, rows, members, fit, law)
+        return units
+
+    return move
+
+
+def polish(rng: np.random.Generator, held: Held) -> Units:
+    """Directions alone."""
+    sweep.polish_units(rng, 6, *held.kernel.prepare(held.units, held.ground))
+    return held.units
+
+
+def all_scales(rng: np.random.Generator, held: Held) -> Units:
+    """Every move of the sums."""
+    return held.kernel._walk(rng, held.units, held.sums, held.ground, 0.0)
+
+
+def scale_move(which: str) -> Move:
+    """One of the moves that need only the sums, a few times."""
+
+    def move(rng: np.random.Generator, held: Held) -> Units:
+        model, _, units, ground, sums = held
+        priors = Priors(
+            model.log_factor, model.stable, model.density_table, False, False, model.noise_power, model.noise_scale
+        )  # fmt: skip
+        given = sums.gram, sums.products, ground.square, len(model.y)
+        for _ in range(4):
+            noise, variances, s = math.exp(units.log_v), model.variances(units), units.log_s
+            value = log_marginal_of_sums(*given, variances, noise)[0]
+            if which == "exchange":
+                scales.exchange_scales(rng, s, 2.0 * units.log_tau + model.log_factor, noise, *given, value)
+            elif which == "noise":
+                log_v, _value = scales.walk_noise(rng, variances, units.log_v, 0.0, priors, *given, value)
+                units = units._replace(log_v=log_v)
+            else:
+                walk = {"amplitude": scales.walk_tau, "shift": scales.shift_largest}[which]
+                log_tau, _value = walk(rng, s, units.log_tau, noise, priors, *given, value)
+                units = units._replace(log_tau=log_tau)
+        return units
+
+    return move
+
+
+def held_inputs(rng: np.random.Generator, held: Held) -> Units:
+    """Input scales against directions."""
+    return inputs.hold_directions(rng, held.model, held.units)
+
+
+def all_inputs(rng: np.random.Generator, held: Held) -> Units:
+    """Input scales, directions held and not."""
+    return inputs.move_input_scales(rng, held.model, held.units, held.ground, held.sums)[0]
+
+
+def free_inputs(rng: np.random.Generator, held: Held) -> Units:
+    """Input scales, the units' own weights held."""
+    return inputs.free_scales(rng, held.model, held.units, held.ground, held.sums)[0]
+
+
+def bulk(rng: np.random.Generator, held: Held) -> Units:
+    """A trajectory of the bulk."""
+    state = {**held.kernel.start_from(held.model.write(held.units))["bulk"], "step_size": 0.4}
+    return held.kernel._move_bulk(rng, held.units, state, 0.0)[0]
+
+
+SIGNS, RELUS, INPUTS, BULK = {"activation": "sign"}, {"activation": "relu"}, {"input_scales": True}, {"bulk_depth": 1}
+
+# Settings of small_network and the move.
+MOVES: dict[str, tuple[dict[str, Any], Move]] = {
+    "polish": ({}, polish),
+    "circle": (SIGNS, visits(0.8, False)),
+    "circle, any": (SIGNS, visits(0.0, False)),
+    "circle, informed": (SIGNS, visits(1.0, False)),
+    "circle, bulk": ({**SIGNS, **BULK}, visits(0.8, False)),
+    "lattice": ({}, visits(0.0, True)),
+    "lattice, ReLU": (RELUS, visits(0.0, False)),
+    "lattice, bulk": (BULK, visits(0.0, True)),
+    "scales": ({}, all_scales),
+    **{name: ({}, scale_move(name)) for name in ("exchange", "noise", "amplitude", "shift")},
+    "inputs": (INPUTS, all_inputs),
+    "inputs, held": (INPUTS, held_inputs),
+    "inputs, free": (INPUTS, free_inputs),
+    "bulk": (BULK, bulk),
+}
+
+
 def one_move(name: str) -> Callable[..., Array]:
     """A single kind of move, everything else held."""
 
@@ -124,34 +236,6 @@ def one_move(name: str) -> Callable[..., Array]:
         units, kernel = model.read(position), Sweeps(model, 0)
         ground = model.ground(units, 0.0)
         sums = ground.sums(model.weighted(units, ground))
-        if name == "inputs":
-            return model.write(move_input_scales(rng, model, units, ground, sums)[0])
-        if name == "scales":
-            return model.write(kernel._walk(rng, units, sums, ground, 0.0))
-        if name == "bulk":
-            state = {**kernel.start_from(position)["bulk"], "step_size": 0.4}
-            return model.write(kernel._move_bulk(rng, units, state, 0.0)[0])
-        rows, members, fit, law = kernel.prepare(units, ground)
-        if name == "polish":
-            sweep.polish_units(rng, 6, rows, members, fit, law)
-        elif name in ("circle", "lattice"):
-            visit_alone(rng, name == "circle", rows, members, fit, law)
-        return model.write(units)
+        return model.write(MOVES[name][1](rng, Held(model, kernel, units, ground, sums)))
 
     return advance
-
-
-def visit_alone(rng: np.random.Generator, circle: bool, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
-    """Each unit by one of the two ways of drawing it, where that way is open to it."""
-    for j in [*range(len(members.W))] * 3:
-        if circle and members.kinds[j] != SIGN:
-            continue
-        sweep.take_out(j, rows.y, fit)
-        sweep.renew(rng, j, 0.8, rows, members, fit, law, not circle)
-        sweep.put_back(j, rows, members, fit, law)
-
-
-MOVES = {
-    "polish": {}, "circle": {"activation": "sign"}, "lattice": {}, "scales": {}, "inputs": {"input_scales": True},
-    "bulk": {"bulk_depth": 1},
-}  # fmt: skip

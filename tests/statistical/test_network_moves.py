@@ -1,5 +1,8 @@
 """Every move of the network leaves the joint law of unknowns and data alone."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,7 +15,7 @@ LARGEST_Z = 4.75  # about sixty functions for each of a dozen cases: |z| < 4.75 
 
 @pytest.mark.parametrize("name", MOVES)
 def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
-    model = small_network(**{"activation": "auto", "alpha": 1.2, **MOVES[name]})
+    model = small_network(**{"activation": "auto", "alpha": 1.2, **MOVES[name][0]})
     z = paired(model, one_move(name), 2000, 15)
     assert np.abs(z).max() < LARGEST_Z
 
@@ -51,6 +54,20 @@ def test_known_noise_of_each_row() -> None:
 def test_units_and_bulk(known: Array | None) -> None:
     z = paired(small_network("auto", 1.0, noise_variance=known, bulk_depth=1), sweeps, 800, 16)
     assert np.abs(z).max() < LARGEST_Z
+
+
+@pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}, {"noise_variance": np.linspace(0.05, 1.0, 8)}])
+def test_sweeps_under_a_floor(options: dict[str, Any]) -> None:
+    """The replicas between the posterior and the highest floor."""
+    model = small_network("auto", 1.0, **options)
+    z = paired(model, partial(sweeps, level=0.7), 1500, 19, level=0.7)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+def test_the_check_sees_a_floor() -> None:
+    """It can fail: data with a floor under their noise, moves without one."""
+    z = paired(small_network("auto", 1.0), sweeps, 1500, 19, level=0.7)
+    assert np.abs(z).max() > LARGEST_Z
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from cadlag.estimators.breaks import BreakPlanes, BreakPoints
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
-from cadlag.models.network.kernel import ExchangedSweeps, Sweeps
+from cadlag.models.network.kernel import LADDER, ExchangedSweeps, Sweeps
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 
 Array = NDArray[np.float64]
@@ -186,7 +186,8 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
     def _require_fit_memory(self, n: int) -> None:
         rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
         if self._has_bulk(n):
-            rows += 32.0 * n * n * self._n_workers()
+            replicas = len(LADDER) if self.sampler == "tempered" else 1
+            rows += (24.0 + 8.0 * replicas) * n * n * self._n_workers()  # each remembers an inverse
         draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
         require_memory(
             rows + 2.0 * draws, f"A network of {self.n_units} units on {n} rows",

@@ -42,11 +42,10 @@ def hold_directions(rng: np.random.Generator, model: StableNetwork, units: Units
     return units
 
 
-def move_input_scales(
+def free_scales(
     rng: np.random.Generator, model: StableNetwork, units: Units, ground: Ground, sums: Sums
 ) -> tuple[Units, Sums]:
-    """All of it; returns the units and what the likelihood needs of them."""
-    units = hold_directions(rng, model, units)
+    """Some S_k, v_jk held."""
     variances = model.variances(units)
     value = ground.log_marginal(sums, variances)[0]
     for k in rng.integers(model.n_input_scales, size=N_FREE):
@@ -58,3 +57,10 @@ def move_input_scales(
         if math.log(1.0 - rng.random()) < proposed - value + after - before:
             units, sums, value = proposal, proposed_sums, proposed
     return units, sums
+
+
+def move_input_scales(
+    rng: np.random.Generator, model: StableNetwork, units: Units, ground: Ground, sums: Sums
+) -> tuple[Units, Sums]:
+    """All of it; returns the units and what the likelihood needs of them."""
+    return free_scales(rng, model, hold_directions(rng, model, units), ground, sums)

@@ -62,7 +62,7 @@ class StableNetwork:
 
     X: Array
     y: Array
-    n_units: int = 30
+    n_units: int = 20
     alpha: float = 1.0
     activation: str = "auto"
     amplitude: float | None = None
