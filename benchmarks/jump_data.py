@@ -1,10 +1,14 @@
-"""Functions that jump off the origin, y = f(x) + 0.5 e with e standard normal, from a name and a seed.
+"""Functions that jump off the origin, and two that do not jump, y = f(x) + 0.5 e with e standard normal.
+
+Each replicate is drawn from a name and a seed.
 
     one        one jump                                       60 equispaced inputs on [-1, 1]
     two, five  two jumps, five jumps                          100 of them
     trend      f(x) = 2 sin 4x + 4 1{x > u}                   60 of them
     oblique2   two jumps across oblique lines                 200 uniform inputs on [-1, 1]²
     oblique5   the same in x1 and x2, three inputs idle       300 uniform inputs on [-1, 1]⁵
+    smooth     f(x) = 2 sin 4x, no jump                       60 equispaced inputs on [-1, 1]
+    friedman   half of Friedman's (1991) function, no jump    200 uniform inputs on [-1, 1]¹⁰, five idle
 
 Places are uniform on [-0.85, 0.85], at least 0.15 apart; heights are ±U(4, 6), 4 on the trend. An oblique line's normal
 makes an angle of 15° to 75° with both axes, one line in either diagonal direction, 0.4 at most from the origin. A cell
@@ -94,6 +98,11 @@ class Scenario:
         """Whether there is one input."""
         return self.n_inputs == 1
 
+    @property
+    def has_places(self) -> bool:
+        """Whether there are jumps on the line."""
+        return self.on_line and self.n_jumps > 0
+
 
 def _heights(rng: np.random.Generator, n_jumps: int) -> Array:
     return rng.choice([-1.0, 1.0], size=n_jumps) * rng.uniform(*_HEIGHTS, size=n_jumps)
@@ -128,6 +137,11 @@ def _wave(X: Array) -> Array:
     return 2.0 * np.sin(4.0 * X[:, 0])
 
 
+def _friedman(X: Array) -> Array:
+    u = 0.5 * (X + 1.0)
+    return 5.0 * np.sin(np.pi * u[:, 0] * u[:, 1]) + 10.0 * (u[:, 2] - 0.5) ** 2 + 5.0 * u[:, 3] + 2.5 * u[:, 4]
+
+
 SCENARIOS: dict[str, Scenario] = {
     "one": Scenario(60, 1, _on_line, 1),
     "two": Scenario(100, 1, _on_line, 2),
@@ -135,6 +149,8 @@ SCENARIOS: dict[str, Scenario] = {
     "trend": Scenario(60, 1, _upwards, 1, _wave),
     "oblique2": Scenario(200, 2, _oblique(2), 2),
     "oblique5": Scenario(300, 5, _oblique(5), 2),
+    "smooth": Scenario(60, 1, _on_line, 0, _wave),
+    "friedman": Scenario(200, 10, _oblique(10), 0, _friedman),
 }
 
 
@@ -157,4 +173,4 @@ def make_problem(name: str, seed: int) -> Problem:
     f, f_test = (jumps(x) + (scenario.smooth(x) if scenario.smooth else 0.0) for x in (X, X_test))
     y, y_test = (values + NOISE_STD * rng.standard_normal(len(values)) for values in (f, f_test))
     places = jumps.offsets if scenario.on_line else np.empty(0)
-    return Problem(X, y, X_test, f_test, y_test, places, np.abs(jumps.gaps(X_test)).min(axis=1), cell)
+    return Problem(X, y, X_test, f_test, y_test, places, np.abs(jumps.gaps(X_test)).min(axis=1, initial=np.inf), cell)

@@ -40,6 +40,8 @@ def predictive_scores(fit: Fit, problem: Problem) -> dict[str, float]:
     y, crps, (low, high) = problem.y_test, fit.law.crps(problem.y_test), fit.law.interval(0.9).T
     scores = {"rmse": metrics.rmse(y, fit.law.mean), "crps": float(crps.mean())}
     for where, rows in (("near", problem.near), ("away", ~problem.near)):
+        if not rows.any():
+            continue
         scores |= {
             f"rmse_{where}": metrics.rmse(y[rows], fit.law.mean[rows]),
             f"crps_{where}": float(crps[rows].mean()),
@@ -74,13 +76,13 @@ def evaluate(task: Task) -> dict[str, float]:
 
 
 def make_tasks(scenarios: Sequence[str], methods: Sequence[str], n_seeds: int, quick: bool = False) -> list[Task]:
-    """What is to be done, seed by seed; methods that give places alone only on the line."""
+    """What is to be done, seed by seed; methods that give places alone only where there are any."""
     return [
         Task(scenario, name, METHODS[name].quick if quick else METHODS[name].settings, seed)
         for seed in range(n_seeds)
         for scenario in scenarios
         for name in methods
-        if SCENARIOS[scenario].on_line or not METHODS[name].places_only
+        if SCENARIOS[scenario].has_places or not METHODS[name].places_only
     ]
 
 
