@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableNetworkRegressor, load
-from cadlag.plots import plot_breaks
+from cadlag.plots import plot_break_lines, plot_breaks
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"
 pytestmark = pytest.mark.filterwarnings(QUIET)
@@ -177,6 +177,23 @@ def test_breaks_are_drawn(model, request):
     ax = plot_breaks(request.getfixturevalue(model).break_points())
     assert len(ax.patches) > 0
     assert "P(jump" in ax.get_ylabel() + ax.get_xlabel()
+
+
+def test_lines_of_breaks_are_those_of_the_draws(plane):
+    breaks = plane.break_points()
+    ax = plot_break_lines(plane, breaks)
+    drawn = [line for line in ax.lines if len(line.get_xdata()) == 2]
+    assert len(drawn) > 0
+    offsets, normals, middle = breaks.draws[0][:, 0], breaks.draws[0][:, 1:], np.median(PLANE[:, 2])
+    for line in drawn[:5]:
+        ends = np.column_stack([line.get_xdata(), line.get_ydata(), [middle, middle]])
+        assert np.isclose(normals @ ends.T, offsets[:, None], rtol=1e-6, atol=1e-9).all(axis=1).any()
+    assert ax.get_xlim()[1] < PLANE[:, 0].max() + 0.2 * np.ptp(PLANE[:, 0])  # lines do not widen the picture
+
+
+def test_lines_of_breaks_need_several_inputs(line):
+    with pytest.raises(ValueError, match="plot_breaks"):
+        plot_break_lines(line)
 
 
 def test_too_few_units_are_said_to_be():

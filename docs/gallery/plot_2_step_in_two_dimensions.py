@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from cadlag import MLGPRegressor, StableNetworkRegressor
-from cadlag.plots import plot_breaks, plot_prediction_surface
+from cadlag.plots import plot_break_lines, plot_breaks, plot_prediction_surface
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1.0, 1.0, size=(150, 2))
@@ -39,4 +39,10 @@ for model in (network, process):
 # %%
 # With several inputs ``break_points()`` is a table of hyperplanes, told apart by how they divide the rows.
 
-plot_breaks(network.break_points())
+breaks = network.break_points()
+plot_breaks(breaks)
+
+# %%
+# Posterior draws of the likely ones, in the plane of the inputs:
+
+plot_break_lines(network, breaks)

@@ -4,6 +4,7 @@ from cadlag.plots.calibration import plot_coverage, plot_pit, plot_residuals
 from cadlag.plots.chains import plot_bound, plot_ranks, plot_trace
 from cadlag.plots.fit import plot_breaks, plot_fit, plot_fits
 from cadlag.plots.inputs import (
+    plot_break_lines,
     plot_partial_dependence,
     plot_prediction_surface,
     plot_relevance,
@@ -15,6 +16,7 @@ from cadlag.plots.scores import plot_comparison
 
 __all__ = [
     "plot_bound",
+    "plot_break_lines",
     "plot_breaks",
     "plot_comparison",
     "plot_coverage",

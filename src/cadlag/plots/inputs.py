@@ -11,6 +11,7 @@ from cadlag.estimators.partial import partial_dependence
 from cadlag.plots.fit import _draw_bands
 from cadlag.plots.style import (
     BAND,
+    COLOURS,
     INK,
     POINTS,
     SEQUENTIAL,
@@ -22,6 +23,7 @@ from cadlag.plots.style import (
 
 Array = NDArray[np.float64]
 
+_MOST_LINES = 60  # draws of a hyperplane that are drawn
 _FEW_VALUES = 6  # distinct values up to which an input is drawn at these alone
 _MOST_LETTERS = 45  # of all names of categories, beyond which they are written aslant
 
@@ -251,6 +253,65 @@ def plot_prediction_surface(
     ax = plot_surface(rows[:, [first, second]], values, ax, None, (names[first], names[second]), label)
     ax.plot(X[:, first], X[:, second], "o", color="white", mec="black", ms=3.2, mew=0.5)
     return ax
+
+
+def plot_break_lines(
+    model: Any, breaks: Any = None, columns: Sequence[int | str] = (0, 1), at: ArrayLike | None = None, ax: Any = None,
+    least: float = 0.3,
+) -> Any:  # fmt: skip
+    """Where a network of several inputs jumps in the plane of two of them: posterior draws of each likely hyperplane.
+
+    Parameters
+    ----------
+    model
+        A fitted network.
+    breaks
+        What its `break_points()` gave; computed if None.
+    columns
+        The two inputs, by number or name.
+    at
+        A row that holds the other inputs; the training medians by default.
+    ax
+        Axes to draw on.
+    least
+        Probability of a jump from which a hyperplane is shown.
+
+    Returns
+    -------
+    Any
+        The axes.
+    """
+    breaks = model.break_points() if breaks is None else breaks
+    if "offset" not in breaks:
+        raise ValueError("with one input breaks are points: draw them with plot_breaks")
+    both, X, names = [_column(model, which) for which in columns], model.training_data()[0], input_names(model)
+    held = _held(X, at, 1)[0]
+    held[both] = 0.0
+    ax = new_axes() if ax is None else ax
+    ax.plot(*X[:, both].T, ".", color=POINTS, ms=4.0, alpha=0.6)
+    reach = 2.0 * float(np.hypot(*np.ptp(X[:, both], axis=0))) or 1.0
+    ax.set(xlabel=words(names[both[0]]), ylabel=words(names[both[1]]), xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    shown = np.flatnonzero(breaks["probability"] >= least)[: len(COLOURS)]
+    for colour, k in zip(COLOURS, shown):
+        draws = breaks.draws[k][:: -(-len(breaks.draws[k]) // _MOST_LINES)]
+        lines = _lines_in_plane(
+            draws[:, 0] - draws[:, 1:] @ held, draws[:, 1:][:, both], X[:, both].mean(axis=0), reach
+        )
+        label = f"{breaks['size'][k]:+.3g}, probability {percent(breaks['probability'][k])}".replace("-", "−")
+        ax.plot(*lines, color=colour, lw=0.7, alpha=0.25)
+        ax.plot([], [], color=colour, lw=1.6, label=label)
+    if len(shown):
+        legend_above(ax, 2)
+    return ax
+
+
+def _lines_in_plane(offsets: Array, normals: Array, near: Array, reach: float) -> tuple[Array, Array]:
+    """Ends of the lines n·x = offset, so far on both sides of the point of each that is nearest to a given one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        foot = near + ((offsets - normals @ near) / (normals**2).sum(axis=1))[:, None] * normals
+        along = reach * normals[:, ::-1] * [-1.0, 1.0] / np.linalg.norm(normals, axis=1)[:, None]
+    x, y = np.stack([foot - along, foot + along]).transpose(2, 0, 1)
+    return x, y
 
 
 def plot_relevance(relevance: Any, ax: Any = None, most: int = 20) -> Any:
