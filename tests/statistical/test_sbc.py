@@ -1,10 +1,14 @@
 """Simulation-based calibration: the unknowns that made the data rank uniformly among posterior draws given these data.
 
 Ranked are every log scale, the log noise variance, the log likelihood and the function at a new input. A sampler passes
-if all its rank distribution functions lie within simultaneous bands at once with probability 95 %.
+if all its rank distribution functions lie within simultaneous bands at once with probability 95 %. Of ten right ones
+four in ten times one does not; so what leaves its bands is repeated with five times as many fresh replications, which
+shows an error the more clearly, and decides (as in Gandy & Scott, 2020).
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +20,9 @@ from cadlag.samplers.independence import Independence
 from statistical.checks import rank_deviation, sample_function, sample_until
 
 Array = NDArray[np.float64]
+Ranks = dict[str, list[int]]
 
-N_REPLICATIONS, N_ROWS, N_DRAWS = 200, 12, 99
+N_REPLICATIONS, N_MORE, N_ROWS, N_DRAWS = 200, 1000, 12, 99
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"preset": "theorem", "depth": 1, "alpha": 1.0},
     {"preset": "published_code", "depth": 2, "alpha": 1.5},
@@ -92,23 +97,39 @@ def posterior(case: str, model: KernelProcess, seed: np.random.SeedSequence) -> 
     return pooled[np.linspace(0, len(pooled) - 1, N_DRAWS).astype(int)], effective
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_ranks_are_uniform(case: str) -> None:
-    ranks: dict[str, list[int]] = defaultdict(list)
+def ranks_of(case: str, seeds: Sequence[np.random.SeedSequence]) -> tuple[Ranks, list[float]]:
+    """Ranks of the truth in each quantity, replication by replication, and how many effective draws each had."""
+    ranks: Ranks = defaultdict(list)
     effective = []
-    for replication, seed in enumerate(np.random.SeedSequence([20, list(CASES).index(case)]).spawn(N_REPLICATIONS)):
+    for replication, seed in enumerate(seeds):
         rng = np.random.default_rng(seed)
         model, truth, function = simulate(rng, replication, CASES[case][1])
         draws, size = posterior(case, model, seed)
         effective.append(size)
         add_ranks(ranks, rng, model, truth, function, draws)
-    few = np.mean(np.array(effective) < N_DRAWS)
-    remark = (
-        f"effective draws: median {np.median(effective):.0f}, least {min(effective):.0f}, {few:.1%} under {N_DRAWS}"
-    )
-    assert few < 0.05
-    assert report(case, ranks, remark) <= 1.0
+    return ranks, effective
+
+
+def judge(
+    case: str, ranks_of: Callable[[Sequence[np.random.SeedSequence]], tuple[Ranks, list[float]]], entropy: list[int]
+) -> None:
+    """Demand uniform ranks, the second time with more replications; and enough effective draws."""
+    parent = np.random.SeedSequence(entropy)
+    for n_replications in (N_REPLICATIONS, N_MORE):
+        ranks, effective = ranks_of(parent.spawn(n_replications))
+        few = np.mean(np.array(effective) < N_DRAWS)
+        remark = f"{n_replications} replications, effective draws: median {np.median(effective):.0f}, "
+        deviation = report(case, ranks, remark + f"least {min(effective):.0f}, {few:.1%} under {N_DRAWS}")
+        assert few < 0.05
+        if deviation <= 1.0:
+            return
+    pytest.fail(f"{case}: ranks deviate by {deviation:.2f} of their band in {N_MORE} replications")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_ranks_are_uniform(case: str) -> None:
+    judge(case, partial(ranks_of, case), [20, list(CASES).index(case)])
 
 
 class Backwards:
