@@ -206,7 +206,8 @@ def _mean_and_deviation(by_seed: Mapping[int, float], n_seeds: int) -> str:
     values = [by_seed[seed] for seed in sorted(by_seed)]
     if not values:
         return "-"
-    deviation = f"{np.std(values, ddof=1):.2g}" if len(values) > 1 else "-"
+    with np.errstate(invalid="ignore"):  # an R-hat may be infinite
+        deviation = f"{np.std(values, ddof=1):.2g}" if len(values) > 1 else "-"
     return f"{np.mean(values):.4g} ({deviation})" + (f" [{len(values)}]" if len(values) < n_seeds else "")
 
 
