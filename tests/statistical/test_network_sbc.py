@@ -28,7 +28,7 @@ CASES: dict[str, tuple[dict[str, Any], int, int]] = {
     "network, ReLU": ({"activation": "relu"}, 100, 600),
     "network, auto": ({"activation": "auto"}, 100, 600),
     "network, auto, input scales": ({"activation": "auto", "input_scales": True}, 100, 600),
-    "network, auto, bulk": ({"activation": "auto", "bulk_depth": 1}, 150, 400),
+    "network, auto, bulk": ({"activation": "auto", "bulk_depth": 1}, 600, 400),  # a fifth of it to adapt in
 }
 ALPHAS = (1.0, 1.5)
 
