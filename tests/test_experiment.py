@@ -3,18 +3,21 @@
 import io
 import json
 import multiprocessing
+import os
 import re
 import subprocess
 import sys
 import time
 import warnings
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import datasets, experiment, storage
-from cadlag.experiment import evaluate_task, read_plan, run
+from cadlag.experiment import FailedTasksError, evaluate_task, read_plan, run
 from cadlag.rows import Row, RowFile, Task, read_published, table
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
@@ -211,7 +214,7 @@ def test_two_processes_give_the_same_table(path, uninterrupted):
 
 
 def test_failed_task_spares_the_others_and_is_tried_again(path, uninterrupted, capsys):
-    with pytest.raises(RuntimeError, match=r"2 tasks failed .*first sim1d m .* seed 2: ArithmeticError: singular"):
+    with pytest.raises(FailedTasksError, match=r"2 tasks failed .*first sim1d m .* seed 2: ArithmeticError: singular"):
         run(TASKS, path, failing_on_seed_2)
     assert len(RowFile(path).read()) == 2 * (len(TASKS) - 2)
     assert "Traceback" in capsys.readouterr().err
@@ -259,6 +262,57 @@ def test_killed_runs_lose_nothing_that_was_finished(path, uninterrupted):
     assert n_killed >= 3
     assert table(run(TASKS, path, numbers_of, progress=False), metrics=METRICS) == uninterrupted
     assert path.read_bytes().count(b"\n") == len(TASKS)
+
+
+def dying(task):
+    os._exit(9)
+
+
+def test_a_worker_that_dies_is_one_sentence(path):
+    with pytest.raises(FailedTasksError, match=r"process that was fitting has died, .* the same command goes on"):
+        run(TASKS, path, dying, n_jobs=2, progress=False)
+    assert RowFile(path).read() == []
+
+
+def test_no_process_at_all_is_refused_before_anything_is_written(path):
+    with pytest.raises(ValueError, match="n_jobs must be at least 1, got 0"):
+        run(TASKS, path, numbers_of, n_jobs=0, progress=False)
+    assert not path.exists()
+
+
+def sleeping(task, folder):
+    """Tell who does the task, then take very long."""
+    (folder / str(os.getpid())).touch()
+    time.sleep(600)
+    return {"rmse": 0.0}
+
+
+def _is_running(pid):
+    """Whether there is such a process that has not ended; nobody may have asked for its exit code yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc which processes run")
+def test_workers_end_with_a_run_that_is_killed(path, tmp_path):
+    folder = tmp_path / "workers"
+    folder.mkdir()
+    work = partial(sleeping, folder=folder)
+    process = multiprocessing.get_context("fork").Process(target=run, args=(TASKS, path, work, 2, False))
+    process.start()
+    limit = time.monotonic() + 60.0
+    while len(workers := [int(entry.name) for entry in folder.iterdir()]) < 2:
+        assert time.monotonic() < limit, "no two workers"
+        time.sleep(0.05)
+    assert all(map(_is_running, workers))
+    process.kill()
+    process.join()
+    while any(map(_is_running, workers)):
+        assert time.monotonic() < limit, "workers go on after the run is gone"
+        time.sleep(0.05)
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_evaluate_scores_times_and_diagnoses(constant):

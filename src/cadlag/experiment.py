@@ -23,20 +23,25 @@ import json
 import numbers
 import os
 import sys
+import threading
 import time
 import tomllib
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import BrokenProcessPool
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import datasets, metrics
 from cadlag.methods import METHODS
 from cadlag.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
+
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def evaluate_task(task: Task, load: Callable[[str, int], datasets.Dataset] = datasets.load_dataset) -> dict[str, float]:
@@ -103,6 +108,10 @@ def _diagnostics(model: Any) -> dict[str, float]:
     return {f"diag_{name}": float(item) for name, item in items.items() if isinstance(item, numbers.Real)}
 
 
+class FailedTasksError(RuntimeError):
+    """Some tasks of a run raised or lost their process; what the others found is in the row file."""
+
+
 def run(
     tasks: Iterable[Task],
     path: str | os.PathLike[str],
@@ -112,7 +121,7 @@ def run(
 ) -> list[Row]:
     """Do the tasks that a row file does not hold yet, adding each as it finishes.
 
-    A task that raises is reported and left undone; the others go on, and a RuntimeError at the end names the first.
+    A task that raises is reported and left undone; the others go on, and FailedTasksError at the end names the first.
 
     Parameters
     ----------
@@ -132,16 +141,19 @@ def run(
     list of Row
         The rows of these tasks, from this run and earlier ones.
     """
+    if n_jobs < 1:
+        raise ValueError(f"n_jobs must be at least 1, got {n_jobs}.")
     rows, wanted = RowFile(path), {task.key: task for task in tasks}
     done = {row[:4] for row in rows.read()}
     waiting = [task for key, task in wanted.items() if key not in done]
     # A place that cannot be written should fail now, not after the first long fit.
     with open(path, "ab"):
         pass
-    work = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-    outcomes = work(delayed(_attempt)(evaluate, task, i) for i, task in enumerate(waiting))
+    # No task is handed out before a process is free for it: a killed run should not leave more behind than it must.
+    work = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
+    outcomes = work(delayed(_attempt)(evaluate, task, i, os.getpid()) for i, task in enumerate(waiting))
     failures, start = [], time.perf_counter()
-    for n_told, (number, values, seconds, error) in enumerate(outcomes, 1):
+    for n_told, (number, values, seconds, error) in enumerate(_until_a_worker_dies(outcomes), 1):
         if values is None:
             failures.append(f"{waiting[number]}: {error.strip().splitlines()[-1]}")
         else:
@@ -154,7 +166,9 @@ def run(
                 left,
             )
     if failures:
-        raise RuntimeError(f"{len(failures)} tasks failed and will be tried again by the next run, first {failures[0]}")
+        raise FailedTasksError(
+            f"{len(failures)} tasks failed and will be tried again by the next run, first {failures[0]}"
+        )
     return [row for row in rows.read() if row[:4] in wanted]
 
 
@@ -164,16 +178,43 @@ def _tell(place: str, outcome: str, seconds_left: float) -> None:
         print(f"{place}: {outcome}; about {seconds_left / 60:.1f} min left", file=sys.stderr, flush=True)
 
 
-def _attempt(
-    evaluate: Callable[[Task], Mapping[str, float]], task: Task, number: int
-) -> tuple[int, dict[str, float] | None, float, str]:
+Outcome = tuple[int, dict[str, float] | None, float, str]
+
+
+def _until_a_worker_dies(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """Pass outcomes on; what joblib raises when a process is gone becomes a sentence."""
+    try:
+        yield from outcomes
+    except BrokenProcessPool as error:
+        raise FailedTasksError(
+            "A process that was fitting has died, perhaps for want of memory; the fits in flight are lost, and the "
+            "same command goes on, with fewer --jobs if it was memory."
+        ) from error
+
+
+def _attempt(evaluate: Callable[[Task], Mapping[str, float]], task: Task, number: int, boss: int) -> Outcome:
     """Do one task: its number, its metrics or None, its seconds, and the traceback of what went wrong."""
+    if os.getpid() != boss:
+        _end_with(boss)
     start = time.perf_counter()
     try:
         values, error = dict(evaluate(task)), ""
     except Exception:
         values, error = None, traceback.format_exc()
     return number, values, time.perf_counter() - start, error
+
+
+@cache
+def _end_with(boss: int) -> None:
+    """Let this worker end when the process that wants its results is gone, not when its fit is done."""
+
+    def watch() -> None:
+        while os.getppid() == boss:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    if sys.platform != "win32" and os.getppid() == boss:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def read_plan(path: str | os.PathLike[str]) -> list[Task]:

@@ -6,13 +6,16 @@ A row file gains one line for each finished task. Tables are pure functions of t
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +108,7 @@ class RowFile:
 
     def read(self) -> list[Row]:
         """Return every row in the order of the file; none if there is no file, and a task's latest line only."""
-        latest = {tuple(record[name] for name in Row._fields[:4]): record for record in self._file.read()}
+        latest = {key_of(record, self._file.path): record for record in self._file.read()}
         return [
             Row._make([*key, metric, float(value), record["seconds"], record["version"]])
             for key, record in latest.items()
@@ -113,12 +116,37 @@ class RowFile:
         ]
 
 
+def key_of(record: Mapping[str, Any], path: str) -> tuple[Any, ...]:
+    """Return what tells the fit of a record from others, or say that its file holds something else.
+
+    Parameters
+    ----------
+    record
+        A record of a row file.
+    path
+        The file.
+
+    Returns
+    -------
+    tuple
+        Data, method, configuration and seed.
+    """
+    if missing := {*Row._fields[:4], "metrics", "seconds", "version"} - record.keys():
+        raise ValueError(f"{path} holds no rows of fits, which have {min(missing)!r}; choose another file.")
+    return tuple(record[name] for name in Row._fields[:4])
+
+
+@cache
 def _version() -> str:
-    """Return the installed version of the package."""
+    """Return the installed version of the package, and a mark of its sources, which may differ between releases."""
     try:
-        return version("cadlag")
+        release = version("cadlag")
     except PackageNotFoundError:
-        return "unknown"
+        release = "unknown"
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{release}+{digest.hexdigest()[:8]}"
 
 
 def table(
