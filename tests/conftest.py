@@ -1,10 +1,22 @@
-"""Fixtures shared by the tests: numerical differentiation and the recursion written out in plain numpy."""
+"""Fixtures shared by the tests: numerical differentiation, the recursion written out in plain numpy, the UCI files."""
 
+import os
 from collections.abc import Callable
 from math import factorial
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+
+@pytest.fixture
+def uci():
+    """The directory of the UCI files, or a skip where this machine has none."""
+    beside = Path(__file__).parents[1] / ".." / "shared" / "data" / "uci"
+    directory = Path(os.environ.get("CADLAG_DATA") or beside)
+    if not directory.is_dir():
+        pytest.skip("no UCI data here: set CADLAG_DATA to their directory")
+    return directory
 
 
 @pytest.fixture(scope="session")

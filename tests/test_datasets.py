@@ -1,8 +1,5 @@
 """Datasets: the simulations as specified, the UCI splits as shipped, and clear words where files are missing."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,16 +13,6 @@ UCI_SHAPES = {
     "energy": (768, 8, 691, 77, 15.55),
     "yacht": (308, 6, 277, 31, 0.11),
 }
-
-
-@pytest.fixture
-def uci():
-    """The directory of the UCI files, or a skip where this machine has none."""
-    beside = Path(__file__).parents[1] / ".." / "shared" / "data" / "uci"
-    directory = Path(os.environ.get("CADLAG_DATA") or beside)
-    if not directory.is_dir():
-        pytest.skip("no UCI data here: set CADLAG_DATA to their directory")
-    return directory
 
 
 def test_nile():

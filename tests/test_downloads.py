@@ -2,7 +2,6 @@
 
 import functools
 import http.server
-import os
 import shutil
 import sys
 import threading
@@ -106,12 +105,25 @@ def test_no_server_says_what_to_set(monkeypatch, tmp_path):
         load_uci("boston", 0)
 
 
-def test_checksums_are_those_of_the_known_files():
+def test_checksums_are_those_of_the_known_files(uci):
     """Where the files are at hand, what a download must match is what the loaders were tested with."""
-    root = Path(os.environ.get("CADLAG_DATA") or "nowhere")
-    if not root.is_dir():
-        pytest.skip("no UCI data here: set CADLAG_DATA to their directory")
-    assert {name: downloads.checksum(root / name) for name in downloads.CHECKSUMS} == downloads.CHECKSUMS
+    assert {name: downloads.checksum(uci / name) for name in downloads.CHECKSUMS} == downloads.CHECKSUMS
+
+
+@pytest.mark.parametrize("damage", ["another number", "a file is gone"])
+def test_a_damaged_cache_is_noticed_by_the_next_process(server, tmp_path, damage):
+    load_uci("yacht", 0)
+    folder = tmp_path / "cache" / "uci" / "yacht"
+    if damage == "another number":
+        np.savetxt(folder / "index_train_7.txt", np.arange(18))
+    else:
+        (folder / "index_test_7.txt").unlink()
+    downloads._is_whole.cache_clear()  # what a new process starts with
+    with pytest.raises(ValueError, match=r"yacht data in the cache are damaged; delete .*yacht, and they are fetched"):
+        load_uci("yacht", 0)
+    shutil.rmtree(folder)
+    downloads._is_whole.cache_clear()
+    assert len(load_uci("yacht", 7).y_test) == 2
 
 
 def test_a_directory_of_the_user_comes_first(server, monkeypatch, tmp_path):

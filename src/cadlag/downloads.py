@@ -15,6 +15,7 @@ import sys
 import urllib.error
 import urllib.request
 import uuid
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,18 @@ def cached(name: str) -> Path:
                 f"The {name} data are not in the cache ({folder}) and could not be fetched ({error}); "
                 f"set CADLAG_DATA to a directory that holds {name}/data.txt and its splits."
             ) from error
+    if not _is_whole(name, folder):
+        raise ValueError(f"The {name} data in the cache are damaged; delete {folder}, and they are fetched again.")
     return folder
+
+
+@cache
+def _is_whole(name: str, folder: Path) -> bool:
+    """Return whether the cached files are the expected ones, looked at once a process."""
+    try:
+        return checksum(folder) == CHECKSUMS[name]
+    except (OSError, ValueError):
+        return False
 
 
 def cache_folder() -> Path:
