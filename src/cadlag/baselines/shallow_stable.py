@@ -47,7 +47,8 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
     sampler
         "gibbs": each scale from a lattice, exchanges between cells, joint moves; "independence": the published one.
     emulate_published
-        Whether probabilities of cells in one dimension are attached as wrongly as in the published code.
+        Whether cells in one dimension have the wrong probabilities of the published code: the wrong sign, and those of
+        other cells where training inputs are not sorted (test inputs, which it ranks with them, are left out).
     n_draws
         Draws kept of each chain.
     n_warmup
