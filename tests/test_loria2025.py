@@ -6,19 +6,22 @@ import multiprocessing
 import random
 import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cadlag import papers
+from cadlag import papers, storage
+from cadlag.commands import reproducing
 from cadlag.datasets import UCI_FEATURES
 from cadlag.experiment import read_plan, run
 from cadlag.methods import METHODS
-from cadlag.papers.loria2025 import Part, curves, readme, reproduce, tables
+from cadlag.papers.loria2025 import Part, agreement, curves, pairs, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
-from cadlag.papers.loria2025.evidence import EVIDENCE, inputs, intervals, splits
+from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, inputs, intervals, moves, splits
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
@@ -169,6 +172,39 @@ def test_coverage_is_in_percent_and_one_seed_has_no_deviation():
     assert tables.text(cell) == "90.0 (–), n = 1"
 
 
+def test_seeds_beyond_the_papers_do_not_count_and_what_is_not_finite_is_said():
+    tasks = [Task("yacht", "network", {}, seed) for seed in (0, 19, 20)]
+    rows = [row_of(task, "coverage", value) for task, value in zip(tasks, (0.8, 0.9, 0.1))]
+    (cell,) = [c for c in tables.cells("table-8", rows, FULL) if c.n == 2]
+    assert tables.text(cell) == "85.0 (7.1), n = 2"
+    for value in (math.inf, math.nan):
+        entries = tables.cells("table-8", [rows[0], row_of(tasks[1], "coverage", value)], FULL)
+        (cell,) = [c for c in entries if c.n == 2]
+        assert tables.text(cell) == "not finite, n = 2"
+        assert "| network | ours, best | – | – | not finite, n = 2 |" in tables.to_markdown("table-8", entries)
+
+
+def test_fits_that_warned_are_counted_line_by_line():
+    chains = [Task("sim2d", "network", {}, seed) for seed in range(3)]
+    rows = [row_of(task, "warned", value) for task, value in zip(chains, (1.0, 0.0, 1.0))]
+    rows += [row_of(task, "diag_worst_rhat", value) for task, value in zip(chains, (1.5, 1.0, 1.25))]
+    search = Task("yacht", "ml_gp", {}, 0)
+    rows += [row_of(search, "warned", 0.0), row_of(search, "diag_worst_rhat", math.nan)]
+    text = agreement.to_markdown(rows, FULL)
+    assert "| network | ours, best | – | 2 of 3 (1.25) | – | – | – | – |" in text
+    assert "| GP MLE | ours, best | – | – | – | – | – | 0 of 1 |" in text
+    assert "NNGP" not in text
+
+
+def test_differences_are_of_the_same_replicates():
+    deep, two = (VERSIONS["published"]["Dα-KP"].having(depth=depth).configuration("sim1d") for depth in (3, 2))
+    rows = [row_of(Task("sim1d", "kernel", deep, seed), "rmse", 1.0 + seed + 0.1 * (-1) ** seed) for seed in (0, 1, 4)]
+    rows += [row_of(Task("sim1d", "kernel", two, seed), "rmse", 1.0 * seed) for seed in (0, 1, 2, 3)]
+    text = pairs.to_markdown(rows, FULL)
+    assert "| 1-d | L = 3 (paper's settings) | Dα-KP (paper's settings) | -0.01 | +1.000 (0.100) | 2 |" in text
+    assert text.count("\n") == 3
+
+
 def test_tables_do_not_depend_on_the_order_of_rows():
     rows = read_rows(PACKAGE / "rows", "tables")
     shuffled = random.Random(0).sample(rows, len(rows))
@@ -257,14 +293,70 @@ def test_splits_of_one_sample():
 
 
 def test_means_of_samples_are_over_their_splits():
-    """Sample by sample and method by method, whatever the order of the rows."""
+    """Sample by sample and method by method, whatever the order of the rows; differences are of the same splits."""
     planned = splits.tasks(FULL)
-    values = {task.key: 10.0 * (task.method == "nngp") + task.seed // splits.N_SPLITS for task in planned}
+    above = {"kernel": -1.0, "ml_gp": 0.0, "nngp": 10.0}
+    values = {task.key: above[task.method] + sum(divmod(task.seed, splits.N_SPLITS)) for task in planned}
     rows = [row_of(task, "rmse", values[task.key]) for task in reversed(planned)]
     text = splits.to_markdown(rows, FULL)
-    assert "| 2 | 2.00 (0.00) | 12.00 (0.00) | -10.00 (0.00) |" in text
-    assert "| means of the samples | 3.50 (2.45) | 13.50 (2.45) | -10.00 (0.00) |" in text
-    assert "| printed | 8.32 (0.38) | 8.92 (0.39) | -0.60 |" in text
+    assert "| 2 | 1.50 (0.71) | 4.50 (1.87) | 14.50 (1.87) | -1.00 (0.00) | -10.00 (0.00) |" in text
+    assert "| means of the samples | 3.00 (2.45) | 6.00 (2.45) | 16.00 (2.45) | -1.00 (0.00) | -10.00 (0.00) |" in text
+    assert "| printed | 8.08 (0.38) | 8.32 (0.38) | 8.92 (0.39) | -0.24 | -0.60 |" in text
+
+
+def test_samples_without_rows_are_left_open():
+    rows = [row_of(task, "rmse", 9.0) for task in splits.tasks(FULL) if task.method == "ml_gp"]
+    assert "| 7 | – | 9.00 (0.00) | – | – | – |" in splits.to_markdown(rows, FULL)
+
+
+@pytest.mark.filterwarnings("ignore:The chains do not agree")
+def test_evidence_counts_moves_after_the_warm_up():
+    task = moves.tasks(QUICK)[0]
+    found = moves.evaluate(task, QUICK.load)
+    data = QUICK.load(task.data, task.seed)
+    model = METHODS["kernel"](**task.configuration, random_state=task.seed).fit(data.X_train, data.y_train)
+    noise = model.posterior_["noise_variance"][0]
+    assert found["noise_moves"] == len(set(noise)) - 1 > 0  # a value is never met again
+    draws = model.posterior_.scalars()
+    scales = [values[0] for name, values in draws.items() if name not in ("noise_variance", "log_likelihood")]
+    assert found["least_moves"] in [len(set(values)) - 1 for values in scales]
+    table = model.posterior_.summary()
+    sizes = dict(zip(table["parameter"], table["ess_bulk"]))
+    assert found["noise_ess"] == sizes.pop("noise_variance")
+    assert found["least_ess"] == min(size for name, size in sizes.items() if name != "log_likelihood")
+
+
+def test_moves_are_laid_out_with_their_range():
+    planned = [task for task in moves.tasks(FULL) if task.data == "yacht"]
+    rows = [row_of(task, name, 10.0 * task.seed) for task in planned for name in moves.COLUMNS]
+    text = moves.to_markdown(rows, FULL)
+    assert "| yacht | 5 | 20 (0, 40) | 20 (0, 40) | 20 (0, 40) | 20 (0, 40) |" in text
+    assert "| sim1d | 0 | – | – | – | – |" in text
+
+
+@pytest.mark.filterwarnings("ignore:The chains do not agree")
+def test_evidence_on_alpha_scores_one_fit():
+    task = alpha.tasks(QUICK)[0]
+    found, data = alpha.evaluate(task, QUICK.load), QUICK.load(task.data, task.seed)
+    assert task.configuration["alpha"] == 0.5
+    model = METHODS["kernel"](**task.configuration, random_state=task.seed).fit(data.X_train, data.y_train)
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean((model.predict(data.X_test) - data.y_test) ** 2)))
+    lower, upper = model.predict_interval(curves.grid()[:, None], 0.5).T
+    assert found["band"] == pytest.approx(np.mean(upper - lower))
+    lower, upper = model.predict_interval(data.X_test, 0.9).T
+    assert found["coverage"] == np.mean((lower <= data.y_test) & (data.y_test <= upper))
+    assert found["rise"] == curves.rise(model.predict(curves.grid()[:, None]))
+    assert found["worst_rhat"] == model.diagnostics_["worst_rhat"]
+
+
+def test_evidence_on_alpha_tells_samplers_and_alphas_apart():
+    planned = alpha.tasks(FULL)
+    level = {task.key: task.configuration["alpha"] + ("sampler" in task.configuration) for task in planned}
+    rows = [row_of(task, name, level[task.key]) for task in planned for name in (*alpha.COLUMNS, "worst_rhat")]
+    text = alpha.to_markdown(rows, FULL)
+    assert "| 1.5 | paper's | 20 | 2.5 (0) | 250 (0) | 2.5 (0) | 2.5 (0) | 2.500 |" in text
+    assert "| 1.5 | converged | 20 | 1.5 (0) | 150 (0) | 1.5 (0) | 1.5 (0) | 1.500 |" in text
+    assert "| 0.5 | converged | 0 | – | – | – | – | – |" in alpha.to_markdown(rows[:1], FULL)
 
 
 # Runs ----------------------------------------------------------------------------------------------------------------
@@ -279,6 +371,8 @@ def test_quick_does_everything_once(cheap, stand_in, monkeypatch, tmp_path):
     before = {name: (tmp_path / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
     monkeypatch.setattr(curves, "evaluate", never)
+    for module in EVIDENCE.values():
+        monkeypatch.setattr(module, "evaluate", never)
     assert reproduce(tmp_path, quick=True, progress=False) == []
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
 
@@ -287,7 +381,7 @@ def test_rows_of_the_package_are_used_and_left_alone(cheap, monkeypatch, tmp_pat
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
     before = (PACKAGE / "rows" / "tables.jsonl").read_bytes()
     (complaint,) = reproduce(tmp_path, ["table-1"], progress=False)
-    assert re.match(r"\d+ of 1020 fits of the tables are in", complaint)
+    assert re.match(r"\d+ of 1020 fits of tables are in", complaint)
     assert "0.584 (0.052)" in (tmp_path / "table-1.md").read_text()
     # The converged kernel process is there for all seeds of the first two simulations: nothing is missing.
     part = Part(("sim1d", "sim2d"), ("kernel",), ("converged",))
@@ -315,23 +409,78 @@ def test_a_fit_that_fails_is_named_and_the_rest_is_done(cheap, monkeypatch, tmp_
     monkeypatch.setattr(f"{MODULE}.evaluate_task", failing)
     arguments = ["--quick", "--only", "table-6", "--out", str(tmp_path)]
     assert main(arguments) == 1
-    assert "| GP MLE | ours, paper's settings |" in (tmp_path / "table-6.md").read_text()
-    assert "| NNGP | ours" not in (tmp_path / "table-6.md").read_text()
+    text = (tmp_path / "table-6.md").read_text()
+    assert "| NNGP | ours, paper's settings | – | – | – |" in text
+    assert "| GP MLE | ours, paper's settings |" in text
+    assert "| GP MLE | ours, paper's settings | – |" not in text
+    with pytest.raises(SystemExit) as ended:
+        reproducing.reproduce("loria2025", tmp_path, ["table-6"], True, "none", 1)
+    assert ended.value.code == 1
     monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
     assert main(arguments) == 0
+
+
+def test_rows_made_beside_are_shown_and_gain_what_the_package_has(cheap, monkeypatch, tmp_path):
+    part = Part(("sim1d",), ("diwp",), ("converged",), (0, 1))
+    reproduce(tmp_path, ["table-1"], fits="missing", part=part, progress=False)
+    before = (tmp_path / "table-1.md").read_text()
+    assert re.search(r"DIWP \| ours, converged \| [\d.]+ \([\d.]+\), n = 2", before)
+    own = tmp_path / "rows" / "tables.jsonl"
+    lines = own.read_bytes().splitlines(keepends=True)
+    own.write_bytes(b"".join(lines[40:]))  # as if the package had gained rows since
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
+    reproduce(tmp_path, ["table-1"], progress=False)
+    assert (tmp_path / "table-1.md").read_text() == before
+    assert sorted(own.read_bytes().splitlines(keepends=True)) == sorted(lines)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--only", "table-4"], "no 'table-4' to be redone; choose from table-1"),
+        (["--only", ","], "argument --only: names none"),
         (["--take", "x.jsonl"], "--take needs --rows"),
+        (["--take", "no.jsonl", "--rows", "ROWS"], "There is no row file no.jsonl"),
         (["--readme", "x.md"], "--readme needs --rows"),
+        (["--readme", "x.md", "--rows", "nowhere"], "no rows of tables in nowhere"),
+        (["--rows", "nowhere"], "no directory of row files nowhere"),
+        (["--missing", "--data", "sim3d"], "no 'sim3d' among the data; choose from sim1d"),
+        (["--missing", "--methods", "gpr"], "no 'gpr' among the methods; choose from kernel"),
+        (["--missing", "--versions", "better"], "no 'better' among the versions; choose from published"),
+        (["--missing", "--data", ","], "argument --data: names none"),
+        (["--missing", "--seeds", "0"], "'0' is neither a number of seeds nor a list"),
+        (["--missing", "--seeds", "one"], "'one' is neither a number of seeds nor a list"),
+        (["--missing", "--seeds", "3,-1"], "'3,-1' is neither a number of seeds nor a list"),
+        (["--quick", "--only", "table-1", "--seeds", "7,8"], "No fit of table-1 is in the part that was chosen"),
+        (["--missing", "--jobs", "0"], "jobs must be at least 1, got 0"),
+        (["--quick", "--again"], "leave out either --quick or"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments, message, capsys, tmp_path):
-    assert main([*arguments, "--out", str(tmp_path)]) == 2
+def test_bad_input_is_one_sentence_and_writes_nothing(arguments, message, capsys, tmp_path):
+    out = tmp_path / "out"
+    arguments = [str(tmp_path / "rows") if word == "ROWS" else word for word in arguments]
+    try:
+        code = main([*arguments, "--out", str(out)])
+    except SystemExit as ended:  # argparse's own way
+        code = ended.code
+    assert code == 2
     assert message in capsys.readouterr().err
+    assert not out.exists() or not any(out.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_named(capsys, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    assert main(["--out", str(tmp_path / "file")]) == 2
+    assert "file cannot be made a directory (File exists); choose another one" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_records_of_another_kind_are_no_rows(tmp_path):
+    storage.RecordFile(tmp_path / "other.jsonl").append({"data": "sim1d"})
+    with pytest.raises(ValueError, match=r"other\.jsonl holds no rows of fits, which have 'configuration'"):
+        RowFile(tmp_path / "other.jsonl").read()
+    with pytest.raises(ValueError, match=r"holds no rows of fits"):
+        take([tmp_path / "other.jsonl"], tmp_path / "rows")
 
 
 def test_rows_of_other_files_are_taken_once(tmp_path):
@@ -362,6 +511,7 @@ def test_killed_ten_times_the_tables_are_the_same(tmp_path):
         enough = _size(path) + dice.randrange(1, 9000)
         child.start()
         while _size(path) < enough:
+            assert child.is_alive(), "ended before it was killed"
             time.sleep(0.0005)
         time.sleep(dice.uniform(0, 0.002))
         child.kill()
@@ -372,4 +522,29 @@ def test_killed_ten_times_the_tables_are_the_same(tmp_path):
     run(tasks, path, fake, progress=False)
     whole, killed = (RowFile(p).read() for p in (tmp_path / "whole.jsonl", path))
     assert readme.text(killed) == readme.text(whole)
-    assert "n = 20" not in readme.text(whole)
+    assert ", n = 5 |" in readme.text(whole)
+
+
+_COMMAND = [sys.executable, "-m", "cadlag.cli", "reproduce", "loria2025", "--quick", "--jobs", "2", "--only"]
+
+
+@pytest.mark.slow
+def test_the_command_killed_ten_times_makes_the_same_files(tmp_path):
+    """Real fits in worker processes, killed at any moment; tables of errors and a figure to the last byte."""
+    command = [*_COMMAND, "table-1,table-6,figure-6", "--out"]
+    start = time.perf_counter()
+    subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
+    seconds, dice, n_done = time.perf_counter() - start, random.Random(5), [0]
+    for _ in range(10):
+        child = subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.uniform(0.0, seconds / 4))
+        child.kill()
+        child.wait()
+        kinds = ("tables", "ablation")
+        n_done.append(len({row[:4] for kind in kinds for row in read_rows(tmp_path / "killed" / "quick", kind)}))
+    assert n_done == sorted(n_done)
+    assert len(set(n_done)) > 3
+    subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True)
+    for name in ("table-1.md", "table-1.csv", "table-6.md", "table-6.csv", "figure-6.png"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    print(f"fits in the rows after each of ten kills: {n_done[1:]}")

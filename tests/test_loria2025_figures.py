@@ -7,7 +7,7 @@ import pytest
 
 from cadlag.methods import METHODS
 from cadlag.papers.loria2025 import curves
-from cadlag.papers.loria2025.figures import FIGURES, ablation
+from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, QUICK
 from cadlag.rows import RowFile, Task
@@ -100,7 +100,12 @@ def test_figures_are_functions_of_curves(name):
 
 
 def test_rise_of_a_straight_line():
-    assert ablation.rise(2.5 + 10 * curves.grid()) == pytest.approx(0.4, abs=2 * 2 / curves.N_GRID)
+    assert curves.rise(2.5 + 10 * curves.grid()) == pytest.approx(0.4, abs=2 * 2 / curves.N_GRID)
+
+
+@pytest.mark.parametrize("level", [0.2, 2.5, 4.8])
+def test_a_prediction_that_does_not_rise_takes_the_whole_grid(level):
+    assert curves.rise(np.full(curves.N_GRID, level)) == 2.0
 
 
 def test_pictures_are_files_of_their_curves():

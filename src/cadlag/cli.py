@@ -1,8 +1,8 @@
 """cadlag fit | predict | compare | report | reproduce | demo: the command line, and nothing but its syntax.
 
 What a command does is in `cadlag.commands`, which is imported when one runs: help and completion must be instant, and
-the numerical libraries take seconds. Exit code 0 is success, 2 a user's mistake (one sentence, never a traceback), 130
-an interruption that left nothing to keep.
+the numerical libraries take seconds. Exit code 0 is success, 1 fits that failed in `reproduce`, 2 a user's mistake (one
+sentence, never a traceback), 130 an interruption.
 """
 
 import functools
@@ -54,7 +54,8 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             remedy = "; with --resume DIR a run goes on where it was" if "resume" in options else ""
-            _complain(f"interrupted before there was a result{remedy}")
+            kept = "interrupted; what is finished is kept, and the same command goes on"
+            _complain(kept if "paper" in options else f"interrupted before there was a result{remedy}")
             raise typer.Exit(130) from None
 
     return guarded

@@ -1,9 +1,11 @@
 """reproduce: a paper's tables and figures, by the module that has its name."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from cadlag.commands.common import need
+from cadlag.experiment import FailedTasksError
 
 PAPERS = ("loria2025",)
 
@@ -28,5 +30,9 @@ def reproduce(paper: str, out: Path, only: Sequence[str] | None, quick: bool, fi
     """
     if paper not in PAPERS:
         raise ValueError(f"there is no paper {paper!r}: try {', '.join(PAPERS)}")
-    need(f"cadlag.papers.{paper}", "cli").reproduce(out, only=only, quick=quick, n_jobs=n_jobs, fits=fits)
+    try:
+        need(f"cadlag.papers.{paper}", "cli").reproduce(out, only=only, quick=quick, n_jobs=n_jobs, fits=fits)
+    except FailedTasksError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(1) from None
     print(f"Tables and figures are in {out}.")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from cadlag.experiment import FailedTasksError
 from cadlag.papers.loria2025 import readme
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import Part
@@ -13,13 +14,21 @@ from cadlag.papers.loria2025.runs import TABLE_ROWS, read_rows, reproduce, take
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Divide at commas."""
-    return tuple(word for word in text.split(",") if word)
+    """Divide at commas; nothing between them is no choice."""
+    if not (words := tuple(word.strip() for word in text.split(",") if word.strip())):
+        raise argparse.ArgumentTypeError("names none; leave the option out for all")
+    return words
 
 
 def _seeds(text: str) -> tuple[int, ...]:
     """Read "3" as 0, 1, 2, and "0,4" or "4," as they stand."""
-    return tuple(map(int, _words(text))) if "," in text else tuple(range(int(text)))
+    try:
+        numbers = tuple(map(int, _words(text)))
+    except ValueError:
+        numbers = (-1,)
+    if min(numbers) < (0 if "," in text else 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of seeds nor a list such as 0,4")
+    return numbers if "," in text else tuple(range(numbers[0]))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -37,18 +46,25 @@ def _parser() -> argparse.ArgumentParser:
     fits.add_argument("--again", action="store_true", help="do all fits, in OUT/again")
     parser.add_argument("--take", action="append", default=[], help="first copy rows of this file that belong in ROWS")
     parser.add_argument("--readme", help="write the tables of ROWS into this Markdown file and stop")
-    parser.add_argument("--data", type=_words, default=(), help="fit only to these data")
-    parser.add_argument("--methods", type=_words, default=(), help="fit only these methods, by registry name")
-    parser.add_argument("--versions", type=_words, default=(), help="fit only published, converged or best")
-    parser.add_argument("--seeds", type=_seeds, default=(), help="fit only the first N seeds, or those listed")
+    parser.add_argument("--data", type=_words, help="fit only to these data")
+    parser.add_argument("--methods", type=_words, help="fit only these methods, by registry name")
+    parser.add_argument("--versions", type=_words, help="fit only published, converged or best")
+    parser.add_argument("--seeds", type=_seeds, help="fit only the first N seeds, or those listed")
     return parser
 
 
-def _required(flag: str, rows: str | None) -> str:
+def _required(flag: str, rows: str | None) -> Path:
     """Return the directory of row files, or say that it is wanted."""
     if rows is None:
         raise ValueError(f"{flag} needs --rows, a directory of row files.")
-    return rows
+    return Path(rows)
+
+
+def _update(page: str, rows: Path) -> None:
+    """Write the tables of a directory of row files into a page."""
+    if not (rows / f"{TABLE_ROWS}.jsonl").is_file():
+        raise FileNotFoundError(f"There are no rows of tables in {rows}; give another directory as --rows.")
+    readme.update(Path(page), read_rows(rows, TABLE_ROWS), {name: read_rows(rows, name) for name in EVIDENCE})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,21 +82,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parser().parse_args(argv)
     fits = "missing" if args.missing else "again" if args.again else "none"
-    part = Part(args.data, args.methods, args.versions, args.seeds)
     try:
+        part = Part(args.data, args.methods, args.versions, args.seeds)
         if args.take:
-            take(args.take, _required("--take", args.rows))
+            n_taken = take(args.take, _required("--take", args.rows))
+            print(f"{n_taken} fits were copied into {args.rows}.")
         if args.readme:
-            rows = Path(_required("--readme", args.rows))
-            found = {name: read_rows(rows, name) for name in EVIDENCE}
-            readme.update(Path(args.readme), read_rows(rows, TABLE_ROWS), found)
+            _update(args.readme, _required("--readme", args.rows))
             return 0
-        complaints = reproduce(args.out, args.only, args.quick, args.jobs, args.rows, fits, part)
+        reproduce(args.out, args.only, args.quick, args.jobs, args.rows, fits, part)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+    except FailedTasksError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(f"Tables and figures are in {args.out}.")
-    return int(any("tasks failed" in complaint for complaint in complaints))
+    return 0
 
 
 if __name__ == "__main__":

@@ -48,6 +48,25 @@ def grid() -> Array:
     return np.linspace(-1.0, 1.0, N_GRID)
 
 
+def rise(median: Array) -> float:
+    """Return the distance in which a prediction on the grid makes a tenth to nine tenths of the true jump, 0 to 5.
+
+    Parameters
+    ----------
+    median
+        The prediction.
+
+    Returns
+    -------
+    float
+        From the last place below 0.5 to the first above 4.5; the length of the grid where there is no such place.
+    """
+    x, below, above = grid(), np.flatnonzero(median < 0.5), np.flatnonzero(median > 4.5)
+    if not len(below) or not len(above):
+        return float(x[-1] - x[0])
+    return float(x[above[0]] - x[below[-1]])
+
+
 def kernels(task: Task, load: Load) -> Curves:
     """Return entrywise posterior quartiles of the last kernel matrix at the training inputs: lower triangles."""
     matrices = fit_task(task, load(task.data, task.seed)).sample_kernels(n_draws=_MOST_DRAWS)

@@ -77,7 +77,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Part:
-    """Which fits are to be done; an empty tuple is all.
+    """Which fits are to be done; None is all.
 
     Attributes
     ----------
@@ -91,18 +91,29 @@ class Part:
         Replicates or splits.
     """
 
-    data: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
+    data: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    versions: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is nobody's name; seeds have no fixed range."""
+        known = {
+            "data": (*SIMULATIONS, *UCI, PRIOR),
+            "methods": tuple({v.method: None for versions in VERSIONS.values() for v in versions.values()}),
+            "versions": tuple(VERSIONS),
+        }
+        for field, names in known.items():
+            if unknown := sorted(set(getattr(self, field) or ()) - set(names)):
+                raise ValueError(f"There is no {unknown[0]!r} among the {field}; choose from {', '.join(names)}.")
 
     def has(self, task: Task) -> bool:
         """Return whether a task is in this part, whatever its version."""
         pairs = ((self.data, task.data), (self.methods, task.method), (self.seeds, task.seed))
-        return all(not names or name in names for names, name in pairs)
+        return all(names is None or name in names for names, name in pairs)
 
 
-def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] = ()) -> list[Task]:
+def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] | None = None) -> list[Task]:
     """Return the fits behind some tables, seed by seed, so that an early table shows every method.
 
     Parameters
@@ -112,7 +123,7 @@ def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] = 
     scale
         How much is done.
     versions
-        Names in `VERSIONS`; all if there is none.
+        Names in `VERSIONS`; all if None.
 
     Returns
     -------
@@ -124,7 +135,7 @@ def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] = 
         (task := scale.task(version.method, version.configuration(data), data, seed)).key: task
         for seed in range(scale.n_seeds)
         for table in map(TABLES.__getitem__, names)
-        for name in versions or VERSIONS
+        for name in (VERSIONS if versions is None else versions)
         for method in table.methods
         for depth in table.depths
         for data in table.data

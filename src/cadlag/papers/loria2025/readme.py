@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cadlag import storage
-from cadlag.papers.loria2025 import tables
+from cadlag.papers.loria2025 import agreement, pairs, tables
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import FULL, TABLES
 from cadlag.rows import Row
@@ -59,7 +59,8 @@ def text(rows: list[Row], of_evidence: Mapping[str, Iterable[Row]] | None = None
     shown = [
         f"### {module.TITLE}\n\n{module.to_markdown(found.get(name, ()), FULL)}" for name, module in EVIDENCE.items()
     ]
-    return "\n".join([*parts, _differences(gaps), *shown])
+    own = [f"### {module.TITLE}\n\n{module.to_markdown(rows, FULL)}" for module in (agreement, pairs)]
+    return "\n".join([*parts, *own, _differences(gaps), *shown])
 
 
 def title(name: str) -> str:

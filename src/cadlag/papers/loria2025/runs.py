@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from cadlag import storage
-from cadlag.experiment import evaluate_task, run
+from cadlag.experiment import FailedTasksError, evaluate_task, run
 from cadlag.papers.loria2025 import curves, readme, tables
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
-from cadlag.rows import Row, RowFile, Task
+from cadlag.rows import Row, RowFile, Task, key_of
 
 FITS = ("none", "missing", "again")
 TABLE_ROWS = "tables"
@@ -59,27 +59,58 @@ def reproduce(
     -------
     list of str
         What is missing, a sentence each.
+
+    Raises
+    ------
+    FailedTasksError
+        At the end, when everything else is done and written, if some fits failed.
     """
-    if fits not in FITS:
-        raise ValueError(f"fits must be one of {', '.join(FITS)}, got {fits!r}.")
     names, scale = chosen(only), QUICK if quick else FULL
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    source = Path(rows) if rows is not None else _row_folder(folder, quick, fits)
+    _check(fits, quick, n_jobs)
     waiting = wanted(names, scale, part or Part()) if quick or fits != "none" else {}
+    if waiting and not any(waiting.values()):
+        raise ValueError(f"No fit of {', '.join(names)} is in the part that was chosen; choose more data or seeds.")
+    folder = _made(Path(out))
+    source = Path(rows) if rows is not None else _row_folder(folder, quick, fits)
+    if not waiting and not source.is_dir():
+        raise FileNotFoundError(f"There is no directory of row files {source}; give another one.")
     complaints, waiting = _without_absent_data(waiting, scale)
+    failures: list[str] = []
     # Pictures need not wait for the fits of tables, which are many.
     for kind in sorted(waiting, key=lambda kind: kind == TABLE_ROWS):
         if kind == TABLE_ROWS:
             complaints += _write_figures(names, scale, source, folder)
-        complaints += _do_fits(kind, waiting[kind], scale, source, n_jobs, progress)
+        failures += _do_fits(kind, waiting[kind], scale, source, n_jobs, progress)
     _write_tables(names, scale, source, folder)
     if not waiting:
         complaints += [*_write_figures(names, scale, source, folder), *_undone(names, scale, source)]
     if progress:
         for complaint in complaints:
             print(complaint, file=sys.stderr)
+    if failures:
+        raise FailedTasksError(" ".join(failures))
     return complaints
+
+
+def _check(fits: str, quick: bool, n_jobs: int) -> None:
+    """Refuse settings that make no sense, before anything is written."""
+    if fits not in FITS:
+        raise ValueError(f"fits must be one of {', '.join(FITS)}, got {fits!r}.")
+    if quick and fits != "none":
+        raise ValueError("A quick run does all its fits itself: leave out either --quick or --missing and --again.")
+    if n_jobs < 1:
+        raise ValueError(f"The number of jobs must be at least 1, got {n_jobs}.")
+
+
+def _made(folder: Path) -> Path:
+    """Return a directory that can be written to, made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"{folder} cannot be made a directory ({error.strerror}); choose another one.") from error
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{folder} is closed to you; choose another directory.")
+    return folder
 
 
 def chosen(only: Sequence[str] | None) -> list[str]:
@@ -96,32 +127,39 @@ def chosen(only: Sequence[str] | None) -> list[str]:
         In the order of the paper.
     """
     known = [*TABLES, *FIGURES, *EVIDENCE]
+    if only is not None and not only:
+        raise ValueError(f"Nothing is chosen to be redone; choose from {', '.join(known)}, or leave the choice out.")
     if unknown := sorted(set(only or ()) - set(known)):
         raise ValueError(f"There is no {unknown[0]!r} to be redone; choose from {', '.join(known)}.")
     return [name for name in known if not only or name in only]
 
 
 def _undone(names: Sequence[str], scale: Scale, source: Path) -> list[str]:
-    """Say how many fits of the tables the rows lack, if any."""
-    tasks = wanted(names, scale, Part())[TABLE_ROWS]
-    done = {row[:4] for row in read_rows(source, TABLE_ROWS)}
-    n_done = sum(task.key in done for task in tasks)
-    return [] if n_done == len(tasks) else [f"{n_done} of {len(tasks)} fits of the tables are in {source}."]
+    """Say how many fits of the tables and of evidence the rows lack, if any."""
+    complaints = []
+    for kind, tasks in wanted(names, scale, Part()).items():
+        if kind in (TABLE_ROWS, *EVIDENCE):
+            done = {row[:4] for row in read_rows(source, kind)}
+            n_done = sum(task.key in done for task in tasks)
+            if n_done < len(tasks):
+                complaints.append(f"{n_done} of {len(tasks)} fits of {kind} are in {source}.")
+    return complaints
 
 
 def _row_folder(out: Path, quick: bool, fits: str) -> Path:
-    """Return the directory of row files: the package's, or one of this run."""
+    """Return the directory of row files: the package's, or one of this run, which gains what the package has."""
     if quick or fits == "again":
         return out / ("quick" if quick else "again")
-    package = Path(str(files(__package__))) / "rows"
-    if fits == "none":
-        return package
-    if not (out / "rows").exists():
+    package, own = Path(str(files(__package__))) / "rows", out / "rows"
+    if own.exists():
+        for path in sorted(package.glob("*.jsonl")):
+            _copy_lacking([path], own / path.name)
+    elif fits == "missing":
         # Aside first: a copy that is cut short would look like rows never made.
         aside = out / f".rows.{os.getpid()}.tmp"
         shutil.copytree(package, aside)
-        aside.rename(out / "rows")
-    return out / "rows"
+        aside.rename(own)
+    return own if own.exists() else package
 
 
 def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Task]]:
@@ -172,7 +210,7 @@ def _do_fits(
     evaluate = partial(fixed.get(kind) or partial(curves.evaluate, kind=kind), load=scale.load)
     try:
         run(tasks, source / f"{kind}.jsonl", evaluate, n_jobs, progress)
-    except RuntimeError as error:
+    except FailedTasksError as error:
         return [str(error)]
     return []
 
@@ -192,20 +230,26 @@ def take(sources: Iterable[str | os.PathLike[str]], rows: str | os.PathLike[str]
     int
         How many fits were copied.
     """
+    sources = list(sources)
+    for source in sources:
+        if not Path(source).is_file():
+            raise FileNotFoundError(f"There is no row file {source}; give another one.")
     Path(rows).mkdir(parents=True, exist_ok=True)
-    target = storage.RecordFile(Path(rows) / f"{TABLE_ROWS}.jsonl")
-    lacking = {task.key for task in table_tasks(TABLES, FULL)} - {_key(record) for record in target.read()}
+    return _copy_lacking(sources, Path(rows) / f"{TABLE_ROWS}.jsonl", {task.key for task in table_tasks(TABLES, FULL)})
+
+
+def _copy_lacking(
+    sources: Iterable[str | os.PathLike[str]], path: Path, planned: set[tuple[Any, ...]] | None = None
+) -> int:  # fmt: skip
+    """Add to a row file what others hold and it does not, of the planned fits or all; return how many fits."""
+    target = storage.RecordFile(path)
+    known = {key_of(record, target.path) for record in target.read()}
     # A fit may have been made twice, and the latest counts, as in any row file.
-    found = {_key(record): record for source in sources for record in storage.RecordFile(source).read()}
-    chosen_records = [record for key, record in found.items() if key in lacking]
-    for record in chosen_records:
-        target.append(record)
-    return len(chosen_records)
-
-
-def _key(record: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what tells the fit of a record from others."""
-    return tuple(record[name] for name in Row._fields[:4])
+    found = {key_of(record, str(source)): record for source in sources for record in storage.RecordFile(source).read()}
+    lacking = [key for key in found if key not in known and (planned is None or key in planned)]
+    for key in lacking:
+        target.append(found[key])
+    return len(lacking)
 
 
 def read_rows(source: Path, kind: str) -> list[Row]:

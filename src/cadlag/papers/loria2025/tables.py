@@ -24,7 +24,7 @@ LABELS = {
     "converged": "ours, converged",
     "best": "ours, best",
 }
-_NAMES = {
+NAMES = {
     "sim1d": "1-d", "sim2d": "2-d", "sim10d": "10-d", "boston": "Boston", "energy": "Energy", "yacht": "Yacht",
     "rmse": "RMSE", "mae": "MAE", "coverage": "coverage", "fit_cpu_seconds": "CPU s",
 }  # fmt: skip
@@ -61,7 +61,7 @@ def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
     list of Cell
         Method by method, version by version; with NaN where no row is.
     """
-    table, known = TABLES[name], _by_fit(rows)
+    table, known = TABLES[name], by_fit(rows)
     found = []
     for method in table.methods:
         for depth in table.depths:
@@ -71,8 +71,19 @@ def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
     return found
 
 
-def _by_fit(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[str, dict[int, float]]]:
-    """Sort values by data, method, configuration; then metric; then seed."""
+def by_fit(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[str, dict[int, float]]]:
+    """Sort values.
+
+    Parameters
+    ----------
+    rows
+        Rows of any tasks.
+
+    Returns
+    -------
+    dict
+        Values by data, method, configuration; then metric; then seed.
+    """
     groups: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
     for row in rows:
         groups.setdefault(row[:3], {}).setdefault(row.metric, {})[row.seed] = row.value
@@ -92,15 +103,16 @@ def _ours(
         key = scale.task(version.method, version.configuration(data), data).key[:3]
         for metric in TABLES[name].metrics:
             by_seed = known.get(key, {}).get(metric, {})
-            values = np.array([by_seed[seed] for seed in sorted(by_seed)]) * (100 if metric == "coverage" else 1)
+            found_values = [by_seed[seed] for seed in range(scale.n_seeds) if seed in by_seed]
+            values = np.array(found_values) * (100 if metric == "coverage" else 1)
             mean, sd = (float(np.mean(values)) if len(values) else math.nan), _deviation(values)
             found.append(Cell(name, data, method, depth, version_name, metric, mean, sd, len(values)))
     return found
 
 
 def _deviation(values: np.ndarray) -> float:
-    """Return the standard deviation over seeds, NaN of fewer than two."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+    """Return the standard deviation over seeds, NaN of fewer than two or where some are not finite."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 and np.all(np.isfinite(values)) else math.nan
 
 
 def read_printed() -> list[Cell]:
@@ -156,7 +168,7 @@ def to_markdown(name: str, entries: Sequence[Cell]) -> str:
     body = [
         [method if depth is None else f"L = {depth}", LABELS[version], *(values.get(at, "–") for at in columns)]
         for (method, depth, version), values in lines.items()
-        if any(value != "–" for value in values.values())
+        if version != PRINTED or any(value != "–" for value in values.values())
     ]
     rule = ["---", "---", *["--:"] * len(columns)]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *body]) + "\n"
@@ -164,15 +176,17 @@ def to_markdown(name: str, entries: Sequence[Cell]) -> str:
 
 def _heading(table: Table, data: str, metric: str) -> str:
     """Name a column."""
-    return _NAMES[data] if len(table.metrics) == 1 else f"{_NAMES[data]} {_NAMES[metric]}"
+    return NAMES[data] if len(table.metrics) == 1 else f"{NAMES[data]} {NAMES[metric]}"
 
 
 def text(entry: Cell) -> str:
     """Return "mean (sd)" with the sd to two digits, and the number of seeds where it is not the paper's."""
-    if math.isnan(entry.mean):
+    if entry.n == 0 or (entry.version == PRINTED and math.isnan(entry.mean)):
         return "–"
     if entry.version == PRINTED:
         return f"{entry.mean:.2f} ({entry.sd:.2f})"
+    if not math.isfinite(entry.mean):
+        return f"not finite, n = {entry.n}"
     leading = entry.sd if entry.sd > 0 else abs(entry.mean) / 10
     decimals = min(4, max(0, 1 - math.floor(math.log10(leading)))) if leading > 0 else 2
     spread = "–" if math.isnan(entry.sd) else f"{entry.sd:.{decimals}f}"
@@ -205,7 +219,7 @@ def gaps(entries: Iterable[Cell]) -> list[Gap]:
     found = []
     for printed in (entry for entry in entries if entry.version == PRINTED and entry.metric != "fit_cpu_seconds"):
         own = ours.get(printed[:4] + printed[5:6])
-        if own is not None and not math.isnan(printed.mean):
+        if own is not None and math.isfinite(own.mean) and not math.isnan(printed.mean):
             error = math.hypot(printed.sd / math.sqrt(N_PRINTED), own.sd / math.sqrt(own.n))
             found.append(Gap(printed, own, (own.mean - printed.mean) / error))
     return found

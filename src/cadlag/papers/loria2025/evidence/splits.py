@@ -8,6 +8,7 @@ times each: how much do their means differ?
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cadlag import datasets
 from cadlag.experiment import fit_task
@@ -16,23 +17,34 @@ from cadlag.papers.loria2025.tables import read_printed, text
 from cadlag.papers.loria2025.versions import PUBLISHED
 from cadlag.rows import Row, Task
 
+Array = NDArray[np.float64]
+
 NAME = "evidence-splits"
-TITLE = "Errors in ten dimensions when one sample is divided again and again"
+TITLE = "Errors in ten dimensions when one sample is divided again and again, six times or (Dα-KP) twice"
 DATA = "sim10d"
-METHODS = ("GP MLE", "NNGP")
 N_SAMPLES, N_SPLITS = 8, 6
+METHODS = {"Dα-KP": 2, "GP MLE": N_SPLITS, "NNGP": N_SPLITS}  # how many splits of each sample
+DIFFERENCES = (("Dα-KP", "GP MLE"), ("GP MLE", "NNGP"))
 _FIRST = 100  # samples that no table has
-_DIFFERENCE = f"{METHODS[0]} less {METHODS[1]}"
 
 
 def tasks(scale: Scale) -> list[Task]:
     """Return the fits; the seed of one is its sample times `N_SPLITS`, plus its split."""
     return [
-        scale.task(PUBLISHED[method].method, PUBLISHED[method].configuration(DATA), DATA, sample * N_SPLITS + split)
-        for sample in range(min(N_SAMPLES, scale.n_seeds))
-        for split in range(min(N_SPLITS, scale.n_seeds))
-        for method in METHODS
+        _task(method, sample, split, scale)
+        for sample in range(_n_samples(scale))
+        for method, n_splits in METHODS.items()
+        for split in range(min(n_splits, scale.n_seeds))
     ]
+
+
+def _task(method: str, sample: int, split: int, scale: Scale) -> Task:
+    version = PUBLISHED[method]
+    return scale.task(version.method, version.configuration(DATA), DATA, sample * N_SPLITS + split)
+
+
+def _n_samples(scale: Scale) -> int:
+    return min(N_SAMPLES, scale.n_seeds)
 
 
 def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
@@ -92,25 +104,34 @@ def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
         Markdown.
     """
     errors = _errors(rows, scale)
-    columns = {method: errors[i] for i, method in enumerate(METHODS)} | {_DIFFERENCE: errors[0] - errors[1]}
+    columns = errors | {f"{one} less {other}": errors[one] - errors[other] for one, other in DIFFERENCES}
     lines = [f"| sample | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]
-    for sample in range(errors.shape[1]):
+    for sample in range(_n_samples(scale)):
         lines.append(_line(str(sample), [values[sample] for values in columns.values()]))
-    lines.append(_line("means of the samples", [values.mean(axis=1) for values in columns.values()]))
-    printed = {cell.method: cell for cell in read_printed() if (cell.data, cell.metric) == (DATA, "rmse")}
-    gap = printed[METHODS[0]].mean - printed[METHODS[1]].mean
-    lines.append(f"| printed | {' | '.join(text(printed[method]) for method in METHODS)} | {gap:.2f} |")
+    lines.append(_line("means of the samples", [_means(values) for values in columns.values()]))
+    cells = (cell for cell in read_printed() if (cell.data, cell.metric, cell.depth) == (DATA, "rmse", None))
+    printed = {cell.method: cell for cell in cells}
+    gaps = [f"{printed[one].mean - printed[other].mean:.2f}" for one, other in DIFFERENCES]
+    lines.append(f"| printed | {' | '.join([text(printed[method]) for method in METHODS] + gaps)} |")
     return "\n".join(lines) + "\n"
 
 
-def _errors(rows: Iterable[Row], scale: Scale) -> np.ndarray:
-    """Root mean squared errors by method, sample and split; NaN where there is no row."""
+def _errors(rows: Iterable[Row], scale: Scale) -> dict[str, Array]:
+    """Root mean squared errors of each method by sample and split; NaN where there is no row."""
     known = {row[:4]: row.value for row in rows if row.metric == "rmse"}
-    values = np.array([known.get(task.key, np.nan) for task in tasks(scale)])
-    shape = (min(N_SAMPLES, scale.n_seeds), min(N_SPLITS, scale.n_seeds), len(METHODS))
-    return values.reshape(shape).transpose(2, 0, 1)
+    samples, splits = range(_n_samples(scale)), range(N_SPLITS)
+    return {
+        method: np.array([[known.get(_task(method, i, j, scale).key, np.nan) for j in splits] for i in samples])
+        for method in METHODS
+    }
 
 
-def _line(name: str, columns: Iterable[np.ndarray]) -> str:
-    cells = (f"{values.mean():.2f} ({values.std(ddof=1):.2f})" for values in columns)
+def _means(values: Array) -> Array:
+    """Return the mean of each sample over the splits that it has; NaN where it has none."""
+    return np.array([row[~np.isnan(row)].mean() if not np.all(np.isnan(row)) else np.nan for row in values])
+
+
+def _line(name: str, columns: Iterable[Array]) -> str:
+    known = [values[~np.isnan(values)] for values in columns]
+    cells = (f"{values.mean():.2f} ({values.std(ddof=1):.2f})" if len(values) > 1 else "–" for values in known)
     return f"| {name} | {' | '.join(cells)} |"

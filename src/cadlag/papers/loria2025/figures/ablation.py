@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cadlag.datasets import simulate
-from cadlag.papers.loria2025.curves import Array, Curves, grid
+from cadlag.papers.loria2025.curves import Curves, grid, rise
 from cadlag.papers.loria2025.figures.style import panels
 from cadlag.papers.loria2025.figures.wants import Figure, Want
 from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED
@@ -27,11 +27,6 @@ def _draw(curves: Mapping[str, Curves]) -> Any:
         plot_fits(grid(), {label: found["median"]}, {label: band}, (data.X_train, data.y_train), place, bare=True)
         place.set_title(f"{label}\n10 to 90 % of the rise in {rise(found['median']):.3f}", fontsize=8)
     return canvas
-
-
-def rise(median: Array) -> float:
-    """Return the distance in which the prediction goes from a tenth to nine tenths of the true jump from 0 to 5."""
-    return float(grid()[np.argmax(median > 4.5)] - grid()[len(median) - 1 - np.argmax(median[::-1] < 0.5)])
 
 
 FIGURE = Figure(

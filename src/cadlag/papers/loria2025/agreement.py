@@ -1,0 +1,65 @@
+"""Which fits are the posterior's: for every line of the tables, fits that warned and their worst R-hat.
+
+The error of a fit whose chains sit in different places is an error of predictions all the same, but not the model's.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from cadlag.papers.loria2025.plan import TABLES, Scale
+from cadlag.papers.loria2025.tables import LABELS, NAMES, by_fit
+from cadlag.papers.loria2025.versions import SIMULATIONS, UCI, VERSIONS, version_of
+from cadlag.rows import Row
+
+TITLE = "Fits that warned that their chains do not agree (or searches did not end), and the median of the worst R-hat"
+_DATA = (*SIMULATIONS, *UCI)
+_RHAT = "diag_worst_rhat"
+
+
+def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
+    """Lay out how many fits warned.
+
+    Parameters
+    ----------
+    rows
+        Rows of the tables' fits.
+    scale
+        What the tasks were reduced by.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    known = by_fit(rows)
+    lines = [f"| method |  | {' | '.join(NAMES[data] for data in _DATA)} |", "|---|---|" + "--:|" * len(_DATA)]
+    depths = [(method, depth) for table in TABLES.values() for method in table.methods for depth in table.depths]
+    for method, depth in dict.fromkeys(depths):
+        for name in VERSIONS:
+            cells = _line(method, depth, name, known, scale)
+            if any(cell != "–" for cell in cells):
+                label = method if depth is None else f"{method}, L = {depth}"
+                lines.append(f"| {label} | {LABELS[name]} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _line(
+    method: str, depth: int | None, name: str,
+    known: Mapping[tuple[str, str, str], Mapping[str, Mapping[int, float]]], scale: Scale,
+) -> list[str]:  # fmt: skip
+    """Return the cells of one version."""
+    version = version_of(name, method, depth)
+    if version is None:
+        return []
+    keys = (scale.task(version.method, version.configuration(data), data).key[:3] for data in _DATA)
+    return [_cell(known.get(key, {})) for key in keys]
+
+
+def _cell(metrics: Mapping[str, Mapping[int, float]]) -> str:
+    """Return "3 of 20 (1.02)", without R-hat where it was a search, or a dash where there is no fit."""
+    if not (warned := metrics.get("warned")):
+        return "–"
+    count = f"{sum(value > 0 for value in warned.values())} of {len(warned)}"
+    rhat = np.array(list(metrics.get(_RHAT, {}).values()))
+    return count if np.all(np.isnan(rhat)) else f"{count} ({np.nanmedian(rhat):.2f})"

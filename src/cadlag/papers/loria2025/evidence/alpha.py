@@ -1,0 +1,106 @@
+"""Evidence on what α does in one dimension: the model's doing, or that of a sampler that hardly moves near α = 2.
+
+Figure 6 of the paper shows one replicate. Here are all of them, with the paper's sampler and with chains that agree.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from cadlag import datasets
+from cadlag.experiment import fit_task
+from cadlag.metrics import coverage, rmse
+from cadlag.papers.loria2025.curves import grid, rise
+from cadlag.papers.loria2025.plan import Scale
+from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED, Version
+from cadlag.rows import Row, Task
+
+NAME = "evidence-alpha"
+TITLE = "Dα-KP in one dimension against α: mean (standard deviation) over the fits, and the median of the worst R-hat"
+DATA = "sim1d"
+SAMPLERS = {"paper's": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα-KP"]}
+COLUMNS = {"rmse": "RMSE", "coverage": "coverage (%)", "rise": "10 to 90 % of the jump in", "band": "25-75 % band"}
+_UNITS = {"coverage": 100.0}
+_RHAT = "worst_rhat"
+_INNER = (0.25, 0.75)
+
+
+def tasks(scale: Scale) -> list[Task]:
+    """Return the fits, seed by seed, so that an early table shows every α."""
+    return [
+        _task(version, alpha, seed, scale)
+        for seed in range(scale.n_seeds)
+        for alpha in ALPHAS
+        for version in SAMPLERS.values()
+    ]
+
+
+def _task(version: Version, alpha: float, seed: int, scale: Scale) -> Task:
+    return scale.task(version.method, version.having(alpha=alpha).configuration(DATA), DATA, seed)
+
+
+def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
+    """Fit, score at the test inputs, and measure the jump and the band on a fine grid.
+
+    Parameters
+    ----------
+    task
+        What to fit.
+    load
+        The function from name and seed to data.
+
+    Returns
+    -------
+    dict
+        The keys of `COLUMNS` (coverage of 90 % intervals as a share, the mean width of the band) and `worst_rhat`.
+    """
+    data = load(task.data, task.seed)
+    model = fit_task(task, data)
+    at_test, fine = (model.predict_distribution(X) for X in (data.X_test, grid()[:, None]))
+    lower, upper = fine.quantile(_INNER).T
+    return {
+        "rmse": rmse(data.y_test, at_test.median),
+        "coverage": coverage(data.y_test, *at_test.interval(0.9).T),
+        "rise": rise(fine.median),
+        "band": float(np.mean(upper - lower)),
+        _RHAT: float(model.diagnostics_[_RHAT]),
+    }
+
+
+def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
+    """Lay out both samplers for every α.
+
+    Parameters
+    ----------
+    rows
+        Rows of `tasks`.
+    scale
+        What the tasks were reduced by.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    known: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        known.setdefault((row.configuration, row.metric), []).append(row.value)
+    lines = [
+        f"| α | sampler | fits | {' | '.join(COLUMNS.values())} | R-hat |",
+        "|--:|---|--:|" + "--:|" * (len(COLUMNS) + 1),
+    ]
+    for alpha in ALPHAS:
+        for label, version in SAMPLERS.items():
+            settings = _task(version, alpha, 0, scale).canonical
+            cells = [_text(known.get((settings, metric), []), _UNITS.get(metric, 1.0)) for metric in COLUMNS]
+            rhat = known.get((settings, _RHAT), [])
+            ends = f"{len(rhat)} | {' | '.join(cells)} | {f'{np.median(rhat):.3f}' if rhat else '–'}"
+            lines.append(f"| {alpha:g} | {label} | {ends} |")
+    return "\n".join(lines) + "\n"
+
+
+def _text(values: list[float], unit: float) -> str:
+    if not values:
+        return "–"
+    deviation = f"{unit * np.std(values, ddof=1):.2g}" if len(values) > 1 else "–"
+    return f"{unit * np.mean(values):.3g} ({deviation})"
