@@ -1,8 +1,14 @@
 """Sphinx configuration."""
 
+from pathlib import Path
+
 import matplotlib
 
+from cadlag.papers.loria2025 import reproduce
+from cadlag.papers.loria2025.figures import FIGURES
+
 matplotlib.use("Agg")
+reproduce(Path(__file__).parent / "_paper", only=list(FIGURES), progress=False)
 
 project = "cadlag"
 author = "the cadlag developers"

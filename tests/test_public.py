@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import cadlag
+from cadlag.papers.loria2025.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "src/cadlag/papers/loria2025/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DRAWN = [f"_paper/{name}.png" for name in FIGURES]  # by docs/conf.py, when the pages are built
 
 
 def modules_after(code):
@@ -58,10 +60,19 @@ def test_other_names_are_attribute_errors():
     assert not hasattr(cadlag, "__path_to_nowhere__")
 
 
+def links_of(page):
+    """What a Markdown page links to or shows."""
+    return re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-        assert link.startswith("http") or (page.parent / link).exists(), link
+    for link in links_of(page):
+        assert link.startswith("http") or link in DRAWN or (page.parent / link).exists(), link
+
+
+def test_every_figure_of_the_paper_is_shown():
+    assert [link for link in links_of(ROOT / "docs/figures.md") if link.endswith(".png")] == DRAWN
 
 
 def test_functions_of_formulas_exist():
