@@ -21,7 +21,7 @@ from cadlag.experiment import read_plan, run
 from cadlag.methods import METHODS
 from cadlag.papers.loria2025 import Part, agreement, curves, pairs, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
-from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, inputs, intervals, moves, splits
+from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, inputs, intercept, intervals, moves, splits
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
@@ -280,6 +280,18 @@ def test_evidence_on_learned_inputs_is_told_apart():
     assert "| energy | ours, inputs as they are | 1.25 (–), n = 1 | – | – |" in text
     assert "| energy | ours, scales and shifts learned | 0.500 (–), n = 1 | – | – |" in text
     assert "| energy | printed | 0.48 (0.06) | 0.34 (0.04) | 48.77 (6.05) |" in text
+
+
+def test_evidence_without_intercept_is_told_apart_by_depth():
+    planned = intercept.tasks(FULL)
+    assert len({task.key for task in planned}) == 5 * 20
+    assert not any(task.configuration["fit_intercept"] for task in planned)
+    rows = [row_of(task, "rmse", task.configuration["depth"] + 0.5) for task in planned]
+    text = intercept.to_markdown(rows, FULL)
+    assert "| sim1d | printed | 0.57 (0.05) | 0.45 (0.04) | 90.85 (5.12) |" in text
+    assert "| sim1d | ours, no intercept | 2.50 (0.00) | – | – |" in text
+    assert "| sim1d, L = 16 | printed | 0.58 (0.05) | 0.46 (0.04) | – |" in text
+    assert "| sim1d, L = 16 | ours, no intercept | 16.5 (0.0) | – | – |" in text
 
 
 def test_splits_of_one_sample():

@@ -48,6 +48,10 @@ class Version:
         """The same with other settings."""
         return replace(self, settings={**self.settings, **settings})
 
+    def at(self, depth: int | None) -> "Version":
+        """The same with so many kernel maps, or with its own number if None."""
+        return self if depth is None else self.having(depth=depth)
+
 
 def _on(names: tuple[str, ...], **settings: Any) -> dict[str, dict[str, Any]]:
     """Settings for some data."""
@@ -122,4 +126,4 @@ def version_of(name: str, method: str, depth: int | None = None) -> Version | No
         The estimator and its settings.
     """
     version = VERSIONS[name].get(method)
-    return version if version is None or depth is None else version.having(depth=depth)
+    return None if version is None else version.at(depth)

@@ -2,6 +2,8 @@
 
 from types import ModuleType
 
-from cadlag.papers.loria2025.evidence import alpha, inputs, intervals, moves, splits
+from cadlag.papers.loria2025.evidence import alpha, inputs, intercept, intervals, moves, splits
 
-EVIDENCE: dict[str, ModuleType] = {module.NAME: module for module in (moves, alpha, intervals, splits, inputs)}
+EVIDENCE: dict[str, ModuleType] = {
+    module.NAME: module for module in (moves, alpha, intercept, intervals, splits, inputs)
+}

@@ -28,18 +28,22 @@ class Comparison:
         Columns of the table, by name.
     n_seeds
         Replicates or splits of each fit.
+    depths
+        Numbers of kernel maps, None for the versions' own.
     """
 
     method: str
     versions: Mapping[str, Version]
     metrics: Mapping[str, str]
     n_seeds: int
+    depths: tuple[int | None, ...] = (None,)
 
     def tasks(self, scale: Scale) -> list[Task]:
         """Return the fits."""
         return [
-            scale.task(version.method, version.configuration(data), data, seed)
+            scale.task(version.method, version.at(depth).configuration(data), data, seed)
             for seed in range(min(self.n_seeds, scale.n_seeds))
+            for depth in self.depths
             for version in self.versions.values()
             for data in version.data
         ]
@@ -60,20 +64,27 @@ class Comparison:
             Markdown.
         """
         rows = list(rows)
-        cells = (cell for cell in read_printed() if cell.method == self.method and cell.depth is None)
-        printed = {(cell.data, cell.metric): text(cell) for cell in cells}
         lines = [
             "| data | " + " | ".join(["", *self.metrics.values()]) + " |",
             "|---|---|" + "--:|" * len(self.metrics),
         ]
         for data in dict.fromkeys(data for version in self.versions.values() for data in version.data):
-            found = {"printed": [printed.get((data, metric), "–") for metric in self.metrics]}
-            for label, version in self.versions.items():
-                if data in version.data:
-                    key = scale.task(version.method, version.configuration(data), data).key[:3]
-                    found[f"ours, {label}"] = [text(self._cell(rows, key, metric)) for metric in self.metrics]
-            lines += [f"| {data} | {label} | {' | '.join(values)} |" for label, values in found.items()]
+            for depth in self.depths:
+                name = data if depth is None else f"{data}, L = {depth}"
+                found = self._block(rows, data, depth, scale)
+                lines += [f"| {name} | {label} | {' | '.join(values)} |" for label, values in found.items()]
         return "\n".join(lines) + "\n"
+
+    def _block(self, rows: list[Row], data: str, depth: int | None, scale: Scale) -> dict[str, list[str]]:
+        """Return what is printed for one data set and depth, and each version of ours, by label."""
+        cells = (cell for cell in read_printed() if cell[1:4] == (data, self.method, depth))
+        printed = {cell.metric: text(cell) for cell in cells}
+        found = {"printed": [printed.get(metric, "–") for metric in self.metrics]}
+        for label, version in self.versions.items():
+            if data in version.data:
+                key = scale.task(version.method, version.at(depth).configuration(data), data).key[:3]
+                found[f"ours, {label}"] = [text(self._cell(rows, key, metric)) for metric in self.metrics]
+        return found
 
     def _cell(self, rows: Iterable[Row], key: tuple[str, str, str], metric: str) -> Cell:
         """Return mean and deviation of one metric, coverages in percent."""
