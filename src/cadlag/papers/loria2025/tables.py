@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cadlag.papers.loria2025.plan import TABLES, Scale, Table
-from cadlag.papers.loria2025.versions import VERSIONS, version_of
+from cadlag.papers.loria2025.versions import version_of
 from cadlag.rows import Row
 
 N_PRINTED = 20
@@ -66,7 +66,7 @@ def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
     for method in table.methods:
         for depth in table.depths:
             found += [cell for cell in read_printed() if cell[0] == name and cell[2:4] == (method, depth)]
-            for version in VERSIONS:
+            for version in table.versions:
                 found += _ours(name, method, depth, version, known, scale)
     return found
 
