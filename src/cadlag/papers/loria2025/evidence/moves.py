@@ -17,7 +17,7 @@ from cadlag.rows import Row, Task
 
 NAME = "evidence-chains"
 TITLE = "How often the paper's sampler moves in its 2,000 draws: median (least, most) over the fits"
-N_SEEDS = {"sim1d": 5, "sim2d": 5, "sim10d": 5, "boston": 2, "yacht": 5}
+N_SEEDS = {"sim1d": 5, "sim2d": 5, "sim10d": 5, "boston": 2, "energy": 3, "yacht": 5}
 COLUMNS = {
     "noise_moves": "noise variance, moves",
     "noise_ess": "effective size",
