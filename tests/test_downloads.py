@@ -118,11 +118,10 @@ def test_a_damaged_cache_is_noticed_by_the_next_process(server, tmp_path, damage
         np.savetxt(folder / "index_train_7.txt", np.arange(18))
     else:
         (folder / "index_test_7.txt").unlink()
-    downloads._is_whole.cache_clear()  # what a new process starts with
+    downloads._WHOLE.clear()  # what a new process starts with
     with pytest.raises(ValueError, match=r"yacht data in the cache are damaged; delete .*yacht, and they are fetched"):
         load_uci("yacht", 0)
     shutil.rmtree(folder)
-    downloads._is_whole.cache_clear()
     assert len(load_uci("yacht", 7).y_test) == 2
 
 

@@ -17,8 +17,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import datasets, experiment, storage
+from cadlag.baselines.ascent import Ascent
 from cadlag.experiment import FailedTasksError, evaluate_task, read_plan, run
 from cadlag.rows import Row, RowFile, Task, read_published, table
+from cadlag.samplers import chains
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
 METRICS = ("rmse", "mae")
@@ -266,6 +268,32 @@ def test_killed_runs_lose_nothing_that_was_finished(path, uninterrupted):
 
 def dying(task):
     os._exit(9)
+
+
+@pytest.mark.parametrize(
+    ("method", "configuration", "home", "step", "at"),
+    [
+        ("kernel", {"n_draws": 40, "n_warmup": 10, "n_chains": 1}, chains, "advance", 30),
+        ("diwp", {"n_steps": 30, "n_samples": 2}, Ascent, "_step", 10),
+    ],
+)
+def test_a_fit_that_is_interrupted_is_no_row(path, monkeypatch, method, configuration, home, step, at):
+    """By itself a fit keeps what it has when Ctrl-C is pressed; as a row that would pass for the whole."""
+    seen, go_on = [], getattr(home, step)
+
+    def interrupted(*arguments, **named):
+        seen.append(0)
+        if len(seen) == at:
+            raise KeyboardInterrupt
+        return go_on(*arguments, **named)
+
+    monkeypatch.setattr(chains, "_BLOCK_SECONDS", 1e-9)
+    monkeypatch.setattr(home, step, interrupted)
+    task = Task("sim1d", method, configuration, 0)
+    with pytest.raises(KeyboardInterrupt):
+        run([task], path, progress=False)
+    assert len(seen) == at
+    assert RowFile(path).read() == []
 
 
 def test_a_worker_that_dies_is_one_sentence(path):

@@ -194,6 +194,8 @@ def test_fits_that_warned_are_counted_line_by_line():
     assert "| network | ours, best | – | 2 of 3 (1.25) | – | – | – | – |" in text
     assert "| GP MLE | ours, best | – | – | – | – | – | 0 of 1 |" in text
     assert "NNGP" not in text
+    beyond = row_of(Task("sim2d", "network", {}, 20), "warned", 1.0)  # no seed of the tables
+    assert agreement.to_markdown([*rows, beyond], FULL) == text
 
 
 def test_differences_are_of_the_same_replicates():
@@ -377,16 +379,18 @@ def test_evidence_on_alpha_tells_samplers_and_alphas_apart():
 def test_quick_does_everything_once(cheap, stand_in, monkeypatch, tmp_path):
     monkeypatch.setattr(f"{MODULE}.picture", lambda figure, found: f"{figure.title} {len(found)}".encode())
     assert reproduce(tmp_path, quick=True, progress=False) == []
-    names = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    folder = tmp_path / "quick"
+    assert list(tmp_path.iterdir()) == [folder]  # nothing that passes for the paper's size
+    names = {path.name for path in folder.iterdir() if path.is_file()}
     written = {f"{n}{end}" for n in TABLES for end in (".md", ".csv")} | {f"{n}.png" for n in FIGURES}
     assert names == written | {f"{n}.md" for n in EVIDENCE}
-    before = {name: (tmp_path / name).read_bytes() for name in names}
+    before = {name: (folder / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
     monkeypatch.setattr(curves, "evaluate", never)
     for module in EVIDENCE.values():
         monkeypatch.setattr(module, "evaluate", never)
     assert reproduce(tmp_path, quick=True, progress=False) == []
-    assert {name: (tmp_path / name).read_bytes() for name in names} == before
+    assert {name: (folder / name).read_bytes() for name in names} == before
 
 
 def test_rows_of_the_package_are_used_and_left_alone(cheap, monkeypatch, tmp_path):
@@ -409,7 +413,7 @@ def test_absent_data_are_left_out_with_a_sentence(cheap, monkeypatch, tmp_path):
     monkeypatch.setenv("CADLAG_DATA", str(tmp_path))
     complaints = reproduce(tmp_path / "out", ["table-1", "table-3"], quick=True, progress=False)
     assert [c.split(":")[0] for c in complaints] == [f"Left out what needs {name}" for name in UCI]
-    assert {row.data for row in read_rows(tmp_path / "out" / "quick", "tables")} == set(SIMULATIONS)
+    assert {row.data for row in read_rows(tmp_path / "out" / "quick" / "rows", "tables")} == set(SIMULATIONS)
 
 
 def test_a_fit_that_fails_is_named_and_the_rest_is_done(cheap, monkeypatch, tmp_path):
@@ -421,7 +425,7 @@ def test_a_fit_that_fails_is_named_and_the_rest_is_done(cheap, monkeypatch, tmp_
     monkeypatch.setattr(f"{MODULE}.evaluate_task", failing)
     arguments = ["--quick", "--only", "table-6", "--out", str(tmp_path)]
     assert main(arguments) == 1
-    text = (tmp_path / "table-6.md").read_text()
+    text = (tmp_path / "quick" / "table-6.md").read_text()
     assert "| NNGP | ours, paper's settings | – | – | – |" in text
     assert "| GP MLE | ours, paper's settings |" in text
     assert "| GP MLE | ours, paper's settings | – |" not in text
@@ -444,6 +448,38 @@ def test_rows_made_beside_are_shown_and_gain_what_the_package_has(cheap, monkeyp
     reproduce(tmp_path, ["table-1"], progress=False)
     assert (tmp_path / "table-1.md").read_text() == before
     assert sorted(own.read_bytes().splitlines(keepends=True)) == sorted(lines)
+    version = VERSIONS["best"]["GP MLE"]  # as if the package had corrected a row since
+    RowFile(own).append(Task("sim1d", version.method, version.configuration("sim1d"), 0), {"rmse": 99.0}, 1.0)
+    for _ in range(2):
+        reproduce(tmp_path, ["table-1"], progress=False)
+        assert (tmp_path / "table-1.md").read_text() == before
+        assert len(own.read_bytes().splitlines()) == len(lines) + 2
+
+
+@pytest.mark.parametrize("faster", [False, True])
+def test_a_copy_of_the_rows_that_fails_is_one_sentence_and_leaves_nothing(monkeypatch, tmp_path, faster):
+    def full(source, path):
+        path.mkdir()
+        (path / "tables.jsonl").write_bytes(b"{")
+        if faster:  # another process has made them meanwhile
+            shutil.copytree(source, tmp_path / "rows", copy_function=shutil.copy)
+        raise shutil.Error([("a", "b", "No space left on device")])
+
+    part, copytree = Part(("sim1d",), ("kernel",), ("converged",)), shutil.copytree
+    monkeypatch.setattr(f"{MODULE}.shutil.copytree", lambda *a, **k: (copytree if k else full)(*a, **k))
+    if faster:
+        assert reproduce(tmp_path, ["table-1"], fits="missing", part=part, progress=False) == []
+    else:
+        with pytest.raises(OSError, match=r"rows of the package cannot be copied to .*rows; free some space"):
+            reproduce(tmp_path, ["table-1"], fits="missing", part=part, progress=False)
+    assert not list(tmp_path.glob(".*"))
+    assert (tmp_path / "rows").exists() == faster
+
+
+def test_an_interruption_is_one_sentence(cheap, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", lambda task, load: exec("raise KeyboardInterrupt"))
+    assert main(["--quick", "--only", "table-6", "--out", str(tmp_path)]) == 130
+    assert "interrupted; what is finished is kept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -540,23 +576,32 @@ def test_killed_ten_times_the_tables_are_the_same(tmp_path):
 _COMMAND = [sys.executable, "-m", "cadlag.cli", "reproduce", "loria2025", "--quick", "--jobs", "2", "--only"]
 
 
+def _n_fits(folder):
+    """How many fits the rows of a run hold so far."""
+    return len({row[:4] for kind in ("tables", "ablation") for row in read_rows(folder / "quick" / "rows", kind)})
+
+
 @pytest.mark.slow
 def test_the_command_killed_ten_times_makes_the_same_files(tmp_path):
-    """Real fits in worker processes, killed at any moment; tables of errors and a figure to the last byte."""
+    """Real fits in worker processes, killed while they work; tables of errors and a figure to the last byte."""
     command = [*_COMMAND, "table-1,table-6,figure-6", "--out"]
-    start = time.perf_counter()
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
-    seconds, dice, n_done = time.perf_counter() - start, random.Random(5), [0]
+    dice, n_done = random.Random(5), [0]
     for _ in range(10):
+        enough = n_done[-1] + dice.randrange(12)
         child = subprocess.Popen([*command, tmp_path / "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(dice.uniform(0.0, seconds / 4))
+        while _n_fits(tmp_path / "killed") < enough:
+            assert child.poll() is None, "ended before it was killed"
+            time.sleep(0.01)
+        time.sleep(dice.uniform(0.0, 0.5))
+        assert child.poll() is None, "ended before it was killed"
         child.kill()
         child.wait()
-        kinds = ("tables", "ablation")
-        n_done.append(len({row[:4] for kind in kinds for row in read_rows(tmp_path / "killed" / "quick", kind)}))
+        n_done.append(_n_fits(tmp_path / "killed"))
     assert n_done == sorted(n_done)
-    assert len(set(n_done)) > 3
+    assert n_done[-1] < _n_fits(tmp_path / "whole")
     subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True)
     for name in ("table-1.md", "table-1.csv", "table-6.md", "table-6.csv", "figure-6.png"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    print(f"fits in the rows after each of ten kills: {n_done[1:]}")
+        killed, whole = (tmp_path / run / "quick" / name for run in ("killed", "whole"))
+        assert killed.read_bytes() == whole.read_bytes()
+    print(f"fits in the rows after each of ten kills: {n_done[1:]} of {_n_fits(tmp_path / 'whole')}")

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cadlag import metrics
-from cadlag.methods import METHODS
+from cadlag.methods import METHODS, whole_fits
 from cadlag.predictive import Predictive
 
 Array = NDArray[np.float64]
@@ -173,12 +173,8 @@ def _score(
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # A fit that is interrupted returns what it has, with a warning; a comparison must not go on with that.
-        warnings.filterwarnings("error", "interrupted", UserWarning)
-        try:
+        with whole_fits():
             law = fit_law(name, X[train], y[train], seed, settings)(X[test])
-        except UserWarning:
-            raise KeyboardInterrupt from None
         return {**metrics.score(law, y[test]), "seconds": time.perf_counter() - start}
 
 

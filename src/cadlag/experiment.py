@@ -38,7 +38,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import datasets, metrics
-from cadlag.methods import METHODS
+from cadlag.methods import METHODS, whole_fits
 from cadlag.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
 
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -84,7 +84,8 @@ def fit_task(task: Task, data: datasets.Dataset) -> Any:
     """Return a task's estimator, fitted; its test inputs are given to an estimator whose settings ask for them."""
     model = _estimator(task.method)(**task.configuration, random_state=task.seed)
     seen_beforehand = {"X_test": data.X_test} if getattr(model, "wants_test_inputs", False) else {}
-    return model.fit(data.X_train, data.y_train, **seen_beforehand)
+    with whole_fits():
+        return model.fit(data.X_train, data.y_train, **seen_beforehand)
 
 
 def _estimator(method: str) -> Callable[..., Any]:
@@ -146,9 +147,10 @@ def run(
     rows, wanted = RowFile(path), {task.key: task for task in tasks}
     done = {row[:4] for row in rows.read()}
     waiting = [task for key, task in wanted.items() if key not in done]
-    # A place that cannot be written should fail now, not after the first long fit.
-    with open(path, "ab"):
-        pass
+    if waiting:
+        # A place that cannot be written should fail now, not after the first long fit.
+        with open(path, "ab"):
+            pass
     # No task is handed out before a process is free for it: a killed run should not leave more behind than it must.
     work = Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
     outcomes = work(delayed(_attempt)(evaluate, task, i, os.getpid()) for i, task in enumerate(waiting))

@@ -1,5 +1,8 @@
 """The registry of methods: one plain dict, name to estimator."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -21,6 +24,19 @@ METHODS: dict[str, Any] = {
     "shallow_stable": ShallowStableRegressor,
     "diwp": DIWPRegressor,
 }
+
+
+@contextmanager
+def whole_fits() -> Iterator[None]:
+    """Let a fit that is interrupted raise KeyboardInterrupt, instead of returning what it has with a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "interrupted", UserWarning)
+        try:
+            yield
+        except UserWarning as warning:
+            if not str(warning).startswith("interrupted"):
+                raise
+            raise KeyboardInterrupt from None
 
 
 def load(path: str | PathLike[str]) -> Any:

@@ -30,9 +30,10 @@ def reproduce(paper: str, out: Path, only: Sequence[str] | None, quick: bool, fi
     """
     if paper not in PAPERS:
         raise ValueError(f"there is no paper {paper!r}: try {', '.join(PAPERS)}")
+    module = need(f"cadlag.papers.{paper}", "cli")
     try:
-        need(f"cadlag.papers.{paper}", "cli").reproduce(out, only=only, quick=quick, n_jobs=n_jobs, fits=fits)
+        module.reproduce(out, only=only, quick=quick, n_jobs=n_jobs, fits=fits)
     except FailedTasksError as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
-    print(f"Tables and figures are in {out}.")
+    print(f"Tables and figures are in {module.folder_of(out, quick)}.")

@@ -5,6 +5,6 @@
 """
 
 from cadlag.papers.loria2025.plan import Part
-from cadlag.papers.loria2025.runs import reproduce
+from cadlag.papers.loria2025.runs import folder_of, reproduce
 
-__all__ = ["Part", "reproduce"]
+__all__ = ["Part", "folder_of", "reproduce"]

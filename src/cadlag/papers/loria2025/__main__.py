@@ -10,7 +10,7 @@ from cadlag.experiment import FailedTasksError
 from cadlag.papers.loria2025 import readme
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import Part
-from cadlag.papers.loria2025.runs import TABLE_ROWS, read_rows, reproduce, take
+from cadlag.papers.loria2025.runs import TABLE_ROWS, folder_of, read_rows, reproduce, take
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -97,7 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FailedTasksError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"Tables and figures are in {args.out}.")
+    except KeyboardInterrupt:
+        print("interrupted; what is finished is kept, and the same command goes on", file=sys.stderr)
+        return 130
+    print(f"Tables and figures are in {folder_of(args.out, args.quick)}.")
     return 0
 
 

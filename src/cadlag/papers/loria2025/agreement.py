@@ -53,13 +53,14 @@ def _line(
     if version is None:
         return []
     keys = (scale.task(version.method, version.configuration(data), data).key[:3] for data in _DATA)
-    return [_cell(known.get(key, {})) for key in keys]
+    return [_cell(known.get(key, {}), range(scale.n_seeds)) for key in keys]
 
 
-def _cell(metrics: Mapping[str, Mapping[int, float]]) -> str:
+def _cell(metrics: Mapping[str, Mapping[int, float]], seeds: Iterable[int]) -> str:
     """Return "3 of 20 (1.02)", without R-hat where it was a search, or a dash where there is no fit."""
-    if not (warned := metrics.get("warned")):
+    warned, worst = (metrics.get(name, {}) for name in ("warned", _RHAT))
+    if not (done := [seed for seed in seeds if seed in warned]):
         return "–"
-    count = f"{sum(value > 0 for value in warned.values())} of {len(warned)}"
-    rhat = np.array(list(metrics.get(_RHAT, {}).values()))
+    count = f"{sum(warned[seed] > 0 for seed in done)} of {len(done)}"
+    rhat = np.array([worst.get(seed, np.nan) for seed in done])
     return count if np.all(np.isnan(rhat)) else f"{count} ({np.nanmedian(rhat):.2f})"

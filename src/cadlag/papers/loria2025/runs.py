@@ -1,7 +1,8 @@
 """The paper redone: fits that are not in the rows yet, then tables (Markdown and CSV) and figures (PNG) from the rows.
 
 The package holds the rows of the fits made so far, so tables and figures come at once. What is fitted again goes to row
-files of its own: `OUT/rows` starts as a copy of the package's, `OUT/again` and `OUT/quick` start empty.
+files of its own: `OUT/rows` starts as a copy of the package's, `OUT/again` and `OUT/quick/rows` start empty. Tables and
+figures of a quick run are in `OUT/quick`, where nobody takes them for the paper's size.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def reproduce(
     waiting = wanted(names, scale, part or Part()) if quick or fits != "none" else {}
     if waiting and not any(waiting.values()):
         raise ValueError(f"No fit of {', '.join(names)} is in the part that was chosen; choose more data or seeds.")
-    folder = _made(Path(out))
+    folder = _made(folder_of(out, quick))
     source = Path(rows) if rows is not None else _row_folder(folder, quick, fits)
     if not waiting and not source.is_dir():
         raise FileNotFoundError(f"There is no directory of row files {source}; give another one.")
@@ -90,6 +91,11 @@ def reproduce(
     if failures:
         raise FailedTasksError(" ".join(failures))
     return complaints
+
+
+def folder_of(out: str | os.PathLike[str], quick: bool) -> Path:
+    """Return the directory of a run's tables and figures."""
+    return Path(out) / "quick" if quick else Path(out)
 
 
 def _check(fits: str, quick: bool, n_jobs: int) -> None:
@@ -149,17 +155,30 @@ def _undone(names: Sequence[str], scale: Scale, source: Path) -> list[str]:
 def _row_folder(out: Path, quick: bool, fits: str) -> Path:
     """Return the directory of row files: the package's, or one of this run, which gains what the package has."""
     if quick or fits == "again":
-        return out / ("quick" if quick else "again")
+        return out / ("rows" if quick else "again")
     package, own = Path(str(files(__package__))) / "rows", out / "rows"
-    if own.exists():
-        for path in sorted(package.glob("*.jsonl")):
-            _copy_lacking([path], own / path.name)
-    elif fits == "missing":
-        # Aside first: a copy that is cut short would look like rows never made.
-        aside = out / f".rows.{os.getpid()}.tmp"
-        shutil.copytree(package, aside)
-        aside.rename(own)
-    return own if own.exists() else package
+    if fits == "missing" and not own.exists():
+        _copy_folder(package, own)
+    if not own.exists():
+        return package
+    for path in sorted(package.glob("*.jsonl")):
+        _copy_lacking([path], own / path.name, corrected=True)
+    return own
+
+
+def _copy_folder(source: Path, path: Path) -> None:
+    """Copy a directory, aside first: a copy that is cut short would look like rows never made."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copytree(source, aside)
+        aside.rename(path)
+    except OSError as error:
+        if not path.is_dir():  # else another process was faster
+            raise OSError(
+                f"The rows of the package cannot be copied to {path}; free some space on its disk."
+            ) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Task]]:
@@ -239,14 +258,19 @@ def take(sources: Iterable[str | os.PathLike[str]], rows: str | os.PathLike[str]
 
 
 def _copy_lacking(
-    sources: Iterable[str | os.PathLike[str]], path: Path, planned: set[tuple[Any, ...]] | None = None
+    sources: Iterable[str | os.PathLike[str]], path: Path, planned: set[tuple[Any, ...]] | None = None,
+    corrected: bool = False,
 ) -> int:  # fmt: skip
-    """Add to a row file what others hold and it does not, of the planned fits or all; return how many fits."""
+    """Add to a row file what others hold and it does not (or, corrected, otherwise), of the planned fits or all."""
     target = storage.RecordFile(path)
-    known = {key_of(record, target.path) for record in target.read()}
     # A fit may have been made twice, and the latest counts, as in any row file.
+    known = {key_of(record, target.path): record for record in target.read()}
     found = {key_of(record, str(source)): record for source in sources for record in storage.RecordFile(source).read()}
-    lacking = [key for key in found if key not in known and (planned is None or key in planned)]
+    lacking = [
+        key
+        for key, record in found.items()
+        if (planned is None or key in planned) and (key not in known or (corrected and known[key] != record))
+    ]
     for key in lacking:
         target.append(found[key])
     return len(lacking)
@@ -292,5 +316,10 @@ def _write_figures(names: Iterable[str], scale: Scale, source: Path, out: Path) 
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file that is complete or absent."""
-    with storage.replacing(str(path)) as stream:
-        stream.write(content)
+    try:
+        with storage.replacing(str(path)) as stream:
+            stream.write(content)
+    except OSError as error:
+        raise OSError(
+            f"{path} cannot be written ({error.strerror}); free some space, or choose another one."
+        ) from error
