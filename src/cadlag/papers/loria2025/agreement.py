@@ -52,8 +52,7 @@ def _line(
     version = version_of(name, method, depth)
     if version is None:
         return []
-    keys = (scale.task(version.method, version.configuration(data), data).key[:3] for data in _DATA)
-    return [_cell(known.get(key, {}), range(scale.n_seeds)) for key in keys]
+    return [_cell(known.get(scale.key(version, data), {}), range(scale.n_seeds)) for data in _DATA]
 
 
 def _cell(metrics: Mapping[str, Mapping[int, float]], seeds: Iterable[int]) -> str:

@@ -74,10 +74,7 @@ def _errors(
 ) -> Mapping[int, float]:  # fmt: skip
     """Return root mean squared errors by seed."""
     version = version_of(*fit)
-    if version is None:
-        return {}
-    key = scale.task(version.method, version.configuration(data), data).key[:3]
-    return known.get(key, {}).get("rmse", {})
+    return {} if version is None else known.get(scale.key(version, data), {}).get("rmse", {})
 
 
 def _printed() -> dict[tuple[str, str, int | None], float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadlag import datasets
-from cadlag.papers.loria2025.versions import DEPTHS, PUBLISHED, SIMULATIONS, UCI, VERSIONS, version_of
+from cadlag.papers.loria2025.versions import DEPTHS, PUBLISHED, SIMULATIONS, UCI, VERSIONS, Version, version_of
 from cadlag.rows import Task
 
 METHODS = (*PUBLISHED, "network")
@@ -78,6 +78,10 @@ class Scale:
     def task(self, method: str, configuration: dict[str, Any], data: str, seed: int = 0) -> Task:
         """Return a task of this scale."""
         return self.reduce(Task(data, method, configuration, seed))
+
+    def key(self, version: Version, data: str) -> tuple[str, str, str]:
+        """Return what the fits of a version to some data have in common in a row file: all but the seed."""
+        return self.task(version.method, version.configuration(data), data).key[:3]
 
 
 @dataclass(frozen=True)

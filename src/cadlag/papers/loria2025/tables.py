@@ -100,9 +100,8 @@ def _ours(
         return []
     found = []
     for data in (data for data in TABLES[name].data if data in version.data):
-        key = scale.task(version.method, version.configuration(data), data).key[:3]
         for metric in TABLES[name].metrics:
-            by_seed = known.get(key, {}).get(metric, {})
+            by_seed = known.get(scale.key(version, data), {}).get(metric, {})
             found_values = [by_seed[seed] for seed in range(scale.n_seeds) if seed in by_seed]
             values = np.array(found_values) * (100 if metric == "coverage" else 1)
             mean, sd = (float(np.mean(values)) if len(values) else math.nan), _deviation(values)

@@ -82,7 +82,7 @@ class Comparison:
         found = {"printed": [printed.get(metric, "–") for metric in self.metrics]}
         for label, version in self.versions.items():
             if data in version.data:
-                key = scale.task(version.method, version.at(depth).configuration(data), data).key[:3]
+                key = scale.key(version.at(depth), data)
                 found[f"ours, {label}"] = [text(self._cell(rows, key, metric)) for metric in self.metrics]
         return found
 
