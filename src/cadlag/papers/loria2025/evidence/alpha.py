@@ -16,7 +16,7 @@ from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED, Versi
 from cadlag.rows import Row, Task
 
 NAME = "evidence-alpha"
-TITLE = "Dα-KP in one dimension against α: mean (standard deviation) over the fits, and the median of the worst R-hat"
+TITLE = "Dα-KP in one dimension against α: mean (standard deviation) over the fits, and the median (largest) R-hat"
 DATA = "sim1d"
 SAMPLERS = {"paper's": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα-KP"]}
 COLUMNS = {"rmse": "RMSE", "coverage": "coverage (%)", "rise": "10 to 90 % of the jump in", "band": "25-75 % band"}
@@ -94,7 +94,7 @@ def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
             settings = _task(version, alpha, 0, scale).canonical
             cells = [_text(known.get((settings, metric), []), _UNITS.get(metric, 1.0)) for metric in COLUMNS]
             rhat = known.get((settings, _RHAT), [])
-            ends = f"{len(rhat)} | {' | '.join(cells)} | {f'{np.median(rhat):.3f}' if rhat else '–'}"
+            ends = f"{len(rhat)} | {' | '.join(cells)} | {f'{np.median(rhat):.3f} ({max(rhat):.3f})' if rhat else '–'}"
             lines.append(f"| {alpha:g} | {label} | {ends} |")
     return "\n".join(lines) + "\n"
 
