@@ -368,9 +368,9 @@ def test_evidence_on_alpha_tells_samplers_and_alphas_apart():
     level = {task.key: task.configuration["alpha"] + ("sampler" in task.configuration) for task in planned}
     rows = [row_of(task, name, level[task.key]) for task in planned for name in (*alpha.COLUMNS, "worst_rhat")]
     text = alpha.to_markdown(rows, FULL)
-    assert "| 1.5 | paper's | 20 | 2.5 (0) | 250 (0) | 2.5 (0) | 2.5 (0) | 2.500 (2.500) |" in text
-    assert "| 1.5 | converged | 20 | 1.5 (0) | 150 (0) | 1.5 (0) | 1.5 (0) | 1.500 (1.500) |" in text
-    assert "| 0.5 | converged | 0 | – | – | – | – | – |" in alpha.to_markdown(rows[:1], FULL)
+    assert "| 1.5 | paper's | 20 | 2.5 (0) | 250 (0) | 2.5 (0) | 2.5 (0) | 2.500 (2.500) | 20 |" in text
+    assert "| 1.5 | converged | 20 | 1.5 (0) | 150 (0) | 1.5 (0) | 1.5 (0) | 1.500 (1.500) | 20 |" in text
+    assert "| 0.5 | converged | 0 | – | – | – | – | – | – |" in alpha.to_markdown(rows[:1], FULL)
 
 
 # Runs ----------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from cadlag.metrics import coverage, rmse
 from cadlag.papers.loria2025.curves import grid, rise
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED, Version
+from cadlag.posterior import RHAT_LIMIT
 from cadlag.rows import Row, Task
 
 NAME = "evidence-alpha"
@@ -86,15 +87,18 @@ def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
     for row in rows:
         known.setdefault((row.configuration, row.metric), []).append(row.value)
     lines = [
-        f"| α | sampler | fits | {' | '.join(COLUMNS.values())} | R-hat |",
-        "|--:|---|--:|" + "--:|" * (len(COLUMNS) + 1),
+        f"| α | sampler | fits | {' | '.join(COLUMNS.values())} | R-hat | above {RHAT_LIMIT:g} |",
+        "|--:|---|--:|" + "--:|" * (len(COLUMNS) + 2),
     ]
     for alpha in ALPHAS:
         for label, version in SAMPLERS.items():
             settings = _task(version, alpha, 0, scale).canonical
             cells = [_text(known.get((settings, metric), []), _UNITS.get(metric, 1.0)) for metric in COLUMNS]
             rhat = known.get((settings, _RHAT), [])
-            ends = f"{len(rhat)} | {' | '.join(cells)} | {f'{np.median(rhat):.3f} ({max(rhat):.3f})' if rhat else '–'}"
+            spread = (
+                f"{np.median(rhat):.3f} ({max(rhat):.3f}) | {sum(r > RHAT_LIMIT for r in rhat)}" if rhat else "– | –"
+            )
+            ends = f"{len(rhat)} | {' | '.join(cells)} | {spread}"
             lines.append(f"| {alpha:g} | {label} | {ends} |")
     return "\n".join(lines) + "\n"
 
