@@ -1,6 +1,7 @@
 """Tables: what is recognised in them, what is refused and in which words, and the recipe for new ones."""
 
 import datetime
+import time
 
 import numpy as np
 import pandas as pd
@@ -219,3 +220,114 @@ def test_suggestions():
     assert suggest("Sale", ["price", "sales"]).startswith("did you mean 'sales'?")
     assert suggest("zzz", ["a"]) == "There is 'a'"
     assert suggest("zzz", [str(i) for i in range(20)]).endswith("and 8 more")
+
+
+# Hostile and unlucky tables ------------------------------------------------------------------------------------------
+
+THIRTY = [f"{i},{i * i % 7},s{i % 3}" for i in range(30)]
+
+
+def thirty(**changed):
+    """Thirty rows of three columns, some of them written otherwise."""
+    rows = [changed.get(f"row{i}", row) for i, row in enumerate(THIRTY)]
+    return "\n".join(["x,sales,kind", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "line", "words"),
+    [
+        ({"row10": '10,2,"6 inches'}, 12, "never closed"),
+        ({"row10": '"10,2,s1'}, 12, "never closed"),
+        ({"row29": '29,1,"s2'}, 31, "never closed"),
+        ({"row10": '10,2,"6 inches', "row20": '20,1,"8 inches'}, 12, "closed only on line 22"),
+        ({"row10": '10,2,"6 inches', "row20": '20,1,8"'}, 12, "closed only on line 22"),
+        ({"row10": '10,2,"6 inches', "row11": '11,2,8"'}, 12, "closed only on line 13"),
+        ({"row10": '10,2,"6 inches', "row11": '11,2,"s2"'}, 12, "closed only on line 13"),
+        ({"row10": '"10,2,s1', "row12": '12",4,s0'}, 12, "closed only on line 14"),
+    ],
+)
+def test_an_unclosed_quote_does_not_swallow_rows(table, changed, line, words):
+    with pytest.raises(ValueError, match=f"line {line} has a quote that is {words}.*leave it out"):
+        read_frame(table(thirty(**changed)))
+
+
+@pytest.mark.parametrize(
+    ("cell", "becomes"),
+    [
+        ('"a"b', "ab"), ('5" pipe', '5" pipe'), ('"two ""inches"""', 'two "inches"'), ('a "b"', 'a "b"'), ('""', ""),
+        ('"two\nlines"', "two\nlines"), ('"two, or\nthree,\nlines"', "two, or\nthree,\nlines"),
+    ],
+)  # fmt: skip
+def test_harmless_quotes_are_still_taken(table, cell, becomes):
+    frame = read_frame(table(thirty(row10=f"10,2,{cell}", row11=f"11,2,{cell}")))
+    assert frame.n_rows == 30
+    assert frame.columns["kind"][9:13] == ["s0", becomes, becomes, "s0"]
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ('"a, b, c";t;y', ["a, b, c", "t", "y"]),
+        ('a, "b; c; d; e", y', ["a", "b; c; d; e", "y"]),
+        ('"a\n,,,b";t;y', ["a\n,,,b", "t", "y"]),
+        ('5" pipe;t;y', ['5" pipe', "t", "y"]),
+        ("a\u2028b;t;y", ["a\u2028b", "t", "y"]),
+    ],
+)
+def test_the_delimiter_is_not_guessed_from_quoted_text(table, header, names):
+    mark = "," if header.startswith("a,") else ";"
+    frame = read_frame(table(f"{header}\n1{mark}2{mark}3\n4{mark}5{mark}6\n"))
+    assert list(frame.columns) == names
+    assert frame.columns["y"] == ["3", "6"]
+
+
+@pytest.mark.parametrize("cell", ["1" * 100_000 + "x", "1" * 100_000 + ",x", "." * 100_000, "1 " * 50_000 + "x"])
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_a_long_cell_is_no_long_wait_and_no_long_message(table, cell, mark):
+    start = time.process_time()
+    frame = read_frame(table(f'x{mark}sales\n1{mark}2\n"{cell}"{mark}3\n'))
+    with pytest.raises(ValueError, match="row 2 .* among numbers") as caught:
+        recognise(frame, "x")
+    assert len(str(caught.value)) < 500
+    assert time.process_time() - start < 2.0
+
+
+def test_many_columns_are_no_long_wait(table):
+    count = 50_000
+    start = time.process_time()
+    names = [f"c{j}" for j in range(count)]
+    rows = [",".join([str((i * j) % 7) for j in range(count)]) for i in range(3)]
+    frame, recipe = learn(table("\n".join([",".join(names), *rows])), target="c5")
+    assert recipe.encode(frame).X.shape[0] == 3
+    assert recipe.remarks(frame)[0].startswith("not used")
+    with pytest.raises(ValueError, match=r"has no column 'c_x': .* and 49988 more"):
+        frame.cells("c_x")
+    assert time.process_time() - start < 20.0
+
+
+@pytest.mark.parametrize("other", ["k=a", "k=b"])
+def test_a_number_does_not_go_by_the_name_of_a_category(table, other):
+    rows = "\n".join(f"{'abc'[i % 3]},{i % 5},{i}" for i in range(12))
+    with pytest.raises(ValueError, match=f"'k' and '{other}' both become '{other}'.*rename one"):
+        learn(table(f"k,{other},sales\n{rows}"))
+
+
+def test_two_categories_do_not_go_by_one_name(table):
+    rows = "\n".join(f"{('a=b', 'c', 'd')[i % 3]},{'bxy'[i % 3]},{i}" for i in range(12))
+    with pytest.raises(ValueError, match="'k' and 'k=a' both become 'k=a=b'"):
+        learn(table(f"k,k=a,sales\n{rows}"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"form": "%Q("}, {"form": "(((("}, {"form": "%d.%m.%Y%"}, {"kind": "number", "form": "iso"}, {"kind": "money"},
+        {"kind": "category", "form": "", "categories": ["a", "b", "c"], "name": "x"},
+    ],
+)  # fmt: skip
+def test_a_foreign_recipe_is_refused(table, changes):
+    _, recipe = learn(table("day,x,x=a,sales\n" + "".join(f"2024-01-{i:02d},{i},{i},{i}\n" for i in range(1, 9))))
+    tree = recipe.to_tree()
+    tree["inputs"][0] |= changes
+    with pytest.raises(ValueError, match="recipe in the model file is damaged"):
+        Recipe.from_tree(tree)

@@ -8,12 +8,13 @@ import csv
 import difflib
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,22 @@ from cadlag.storage import replacing
 Array = NDArray[np.float64]
 
 MISSING = frozenset(("", "?", "-", ".", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "NULL", "null"))
-KINDS = ("number", "boolean", "date", "category")
 
 _EMPTY = "{} is empty: give a table with names in its first line"
 _DELIMITERS = ",;\t|"
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
-_COMMA_NUMBER = re.compile(r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)
+# A digit can be taken in one way only, or a long cell would be tried in all of them.
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
+_COMMA_NUMBER = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
 _DRESSED = re.compile(r"[$€£]? ?[+-]?\d[\d,.' ]* ?[%€$£]?", re.ASCII)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?", re.ASCII)
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t| \r\n]))"(?:[^"]|"")*+"(?=[,;\t| \r\n]|$)')
 _BOOLEANS = {"true": 1.0, "false": 0.0, "True": 1.0, "False": 0.0, "TRUE": 1.0, "FALSE": 0.0, "1": 1.0, "0": 0.0}
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m")
 _DATE_FORMS = ("iso", *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST_SHOWN = 60
+_MOST_GUESSES, _LONGEST_GUESS = 10_000, 200  # what is compared with a name that is not there
+_HEAD = 2**21  # characters in which the first line ends
 _MANY = 0.5  # share of cells that look like numbers or dates beyond which the others are taken for mistakes
 
 
@@ -121,11 +126,16 @@ def suggest(word: str, known: Iterable[str], most: int = 12) -> str:
         A clause.
     """
     names = list(known)
-    by_small = {name.lower(): name for name in reversed(names)}
-    close = difflib.get_close_matches(word.lower(), by_small, n=1)
+    by_small = {name.lower(): name for name in reversed(names[:_MOST_GUESSES]) if len(name) <= _LONGEST_GUESS}
+    close = difflib.get_close_matches(word.lower()[:_LONGEST_GUESS], by_small, n=1)
     meant = f"did you mean {by_small[close[0]]!r}? " if close else ""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{meant}There {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:most]))}{more}"
+
+
+def shown(cell: str) -> str:
+    """A cell in quotes for a message, a long one cut."""
+    return repr(cell) if len(cell) <= _LONGEST_SHOWN else f"{cell[:_LONGEST_SHOWN]!r}..."
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
@@ -161,17 +171,12 @@ def read_frame(path: str | PathLike[str]) -> Frame:
 def _read_csv(path: str, data: bytes) -> Frame:
     notes: list[str] = []
     text = _decode(path, data, notes)
-    first = next(line for line in text.splitlines() if line.strip())
-    delimiter = max(_DELIMITERS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    delimiter = _delimiter(text)
     rows, lines = [], []
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                rows.append([cell.strip() for cell in cells])
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: not a table ({error})") from None
+    for cells, line in _records(path, text, delimiter):
+        if any(cells):
+            rows.append(cells)
+            lines.append(line)
     if not rows:
         raise ValueError(_EMPTY.format(path))
     names, lines = rows.pop(0), lines[1:]
@@ -184,6 +189,73 @@ def _read_csv(path: str, data: bytes) -> Frame:
             )
     columns = {name: [_present(cells[j]) for cells in rows] for j, name in enumerate(names)}
     return Frame(path, _without_index(columns, notes), lines, delimiter != ",", notes)
+
+
+def _delimiter(text: str) -> str:
+    """The mark that stands most often in the first line, outside of quoted cells."""
+    bare = _QUOTED.sub("", text[:_HEAD])
+    first = next((line for line in io.StringIO(bare, newline=None) if line.strip()), "")
+    return max(_DELIMITERS, key=first.count)
+
+
+def _records(path: str, text: str, delimiter: str) -> Iterator[tuple[list[str], int]]:
+    """Cells of each record without the space around them, and the line on which it ends."""
+    source = _Lines(text)
+    form: dict[str, Any] = {"delimiter": delimiter, "skipinitialspace": True}
+    reader = csv.reader(source, **form)
+    start = 0
+    try:
+        for cells in reader:
+            if source.ended or reader.line_num > start + 1:
+                _refuse_swallowed(path, start + 1, source, cells, form)
+            yield [cell.strip() for cell in cells], reader.line_num
+            start = reader.line_num
+            source.taken.clear()
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: not a table ({error})") from None
+
+
+class _Lines:
+    """The lines of a text, which remembers those of the present record and whether its end was asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.stream, self.taken, self.ended = io.StringIO(text, newline=""), list[str](), False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self.stream.readline()
+        if not line:
+            self.ended = True
+            raise StopIteration
+        self.taken.append(line)
+        return line
+
+
+def _refuse_swallowed(path: str, line: int, source: _Lines, cells: list[str], form: dict[str, Any]) -> None:
+    """Refuse a record over several lines whose quote was never closed, or by a later row's quote only."""
+    remedy = "close it, double it within a quoted cell, or leave it out"
+    if source.ended:
+        raise ValueError(
+            f"{path}, line {line} has a quote that is never closed, so that all that follows is one cell: {remedy}"
+        )
+    try:
+        list(csv.reader(source.taken, strict=True, **form))
+        wrong = any(_holds_rows(cell, j, len(cells), form["delimiter"]) for j, cell in enumerate(cells))
+    except csv.Error:
+        wrong = True
+    if wrong:
+        last = line + len(source.taken) - 1
+        raise ValueError(
+            f"{path}, line {line} has a quote that is closed only on line {last}, with rows in between: {remedy}"
+        )
+
+
+def _holds_rows(cell: str, j: int, n: int, delimiter: str) -> bool:
+    """Whether the lines of cell j of n are cut like the rest of its row, whole rows and the start of another."""
+    found = [line.count(delimiter) for line in re.split("\r\n|\r|\n", cell)]
+    return n > 1 and len(found) > 1 and found == [n - 1 - j, *[n - 1] * (len(found) - 2), j]
 
 
 def _decode(path: str, data: bytes, notes: list[str]) -> str:
@@ -206,10 +278,11 @@ def _present(cell: str) -> str:
 def _check_names(path: str, names: Sequence[str]) -> None:
     if all(_NUMBER.fullmatch(name) for name in names):
         raise ValueError(f"{path} has numbers in its first line: put the names of the columns there")
-    if twice := [name for name in names if name and names.count(name) > 1]:
+    count = Counter(names)
+    if twice := [name for name, times in count.items() if name and times > 1]:
         raise ValueError(f"{path} has two columns of the name {twice[0]!r}: rename one")
-    if names.count("") > 1:
-        raise ValueError(f"{path} has {names.count('')} columns without a name in its first line: name them")
+    if count[""] > 1:
+        raise ValueError(f"{path} has {count['']} columns without a name in its first line: name them")
 
 
 def _without_index(columns: dict[str, list[str]], notes: list[str]) -> dict[str, list[str]]:
@@ -296,6 +369,12 @@ class Kind(NamedTuple):
     form: str = ""
 
 
+def forms_of(kind: str) -> tuple[str, ...]:
+    """The forms that cells of a kind may have; none for what is no kind."""
+    forms = {"number": ("", ","), "boolean": ("",), "category": ("",), "date": (*_DATE_FORMS, "day")}
+    return forms.get(kind, ())
+
+
 def reader_of(kind: Kind) -> Callable[[str], float | None]:
     """The reader of one cell of a kind that is not a category: a number, or None for a text that is none."""
     if kind.kind == "number":
@@ -355,7 +434,7 @@ def recognise(frame: Frame, column: str) -> Kind:
     fits = [kind for kind, share in zip(candidates, shares) if share == 1.0]
     if len(fits) > 1 and fits[0].kind == "date":  # only day and month can change places
         raise ValueError(
-            f"{frame.path}, column {column!r}: day and month cannot be told apart in {texts[0]!r}: "
+            f"{frame.path}, column {column!r}: day and month cannot be told apart in {shown(texts[0])}: "
             "write dates as YYYY-MM-DD"
         )
     if fits:
@@ -365,12 +444,12 @@ def recognise(frame: Frame, column: str) -> Kind:
     if shares[best] < _MANY:
         if texts and all(_DRESSED.fullmatch(text) for text in texts):
             raise ValueError(
-                f"{frame.path}, column {column!r} holds numbers such as {texts[0]!r}: write them plainly, as "
+                f"{frame.path}, column {column!r} holds numbers such as {shown(texts[0])}: write them plainly, as "
                 f"1234.5, or take the column for categories (--category {column})"
             )
         return Kind("category")
     row = next(i for i, cell in enumerate(cells) if cell and reader_of(candidates[best])(cell) is None)
     raise ValueError(
-        f"{frame.where(row, column)} holds {cells[row]!r} among {candidates[best].kind}s: correct it, leave it empty, "
+        f"{frame.where(row, column)} holds {shown(cells[row])} among {candidates[best].kind}s: correct it, leave it empty, "
         f"or take the column for categories (--category {column}) or out (--ignore {column})"
     )

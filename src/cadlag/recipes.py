@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.frames import KINDS, Frame, Kind, reader_of, recognise
+from cadlag.frames import Frame, Kind, forms_of, reader_of, recognise, shown
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Input:
     name
         Its name.
     kind
-        One of `KINDS`.
+        "number", "boolean", "date" or "category".
     form
         Format of dates, or "," for a comma before decimals.
     categories
@@ -75,7 +75,9 @@ class Input:
         values = [known[cell] for cell in cells]
         for row, value in enumerate(values):
             if value is None or np.isinf(value):
-                raise ValueError(f"{frame.where(row, self.name)} holds {cells[row]!r}, not a {self.kind}: correct it")
+                raise ValueError(
+                    f"{frame.where(row, self.name)} holds {shown(cells[row])}, not a {self.kind}: correct it"
+                )
         return np.array(values, dtype=np.float64)[:, None]
 
     def text(self, value: float) -> str:
@@ -101,7 +103,7 @@ class Input:
     def from_tree(cls, tree: Any) -> Self:
         """From a file; anything but what `vars` gave is a ValueError."""
         fields = (tree["name"], tree["kind"], tree["form"], *tree["categories"])
-        if not all(isinstance(value, str) for value in fields) or tree["kind"] not in KINDS:
+        if not all(isinstance(value, str) for value in fields) or tree["form"] not in forms_of(tree["kind"]):
             raise ValueError("the recipe of a column is damaged")
         return cls(tree["name"], tree["kind"], tree["form"], tuple(tree["categories"]))
 
@@ -177,12 +179,26 @@ class Recipe:
         for name in (target, *ignore, *categories):
             frame.cells(name)
         notes: list[str] = []
-        wanted = [name for name in frame.columns if name != target and name not in ignore]
-        found = [_learn_input(frame, name, name in categories, notes) for name in wanted]
+        out, forced = {target, *ignore}, set(categories)
+        found = [_learn_input(frame, name, name in forced, notes) for name in frame.columns if name not in out]
         inputs = tuple(column for column in found if column is not None)
         if not inputs:
             raise ValueError(f"{frame.path} has no column to predict {target!r} from: give at least one that varies")
-        return cls(_learn_target(frame, target), inputs), notes
+        recipe = cls(_learn_target(frame, target), inputs)
+        recipe._refuse_colliding(frame.path)
+        return recipe, notes
+
+    def _refuse_colliding(self, path: str) -> None:
+        """Refuse columns that would go by one name: what is said of one would be said of the other."""
+        owners: dict[str, Input] = {}
+        for column in self.inputs:
+            for name in column.columns:
+                other = owners.setdefault(name, column)
+                if other is not column:
+                    raise ValueError(
+                        f"{path}: the columns {other.name!r} and {column.name!r} both become {name!r}, as a category "
+                        "is named by column and value: rename one of them"
+                    )
 
     def encode(self, frame: Frame, with_target: bool = False, drop_missing: bool = False) -> Numbers:
         """Read a table.
@@ -224,10 +240,10 @@ class Recipe:
         list[str]
             What a user should know.
         """
-        names = [column.name for column in self.inputs]
+        names = dict.fromkeys(column.name for column in self.inputs)
         order = [name for name in frame.columns if name in names]
         unused = [name for name in frame.columns if name not in names and name != self.target.name]
-        notes = ["the columns stand in another order and are taken by name"] if order != names else []
+        notes = ["the columns stand in another order and are taken by name"] if order != list(names) else []
         return notes + ([f"not used: {_list(unused)}"] if unused else [])
 
     def _mind_holes(
@@ -237,7 +253,7 @@ class Recipe:
         column = columns[int(np.flatnonzero(holes[row])[0])]
         cell, count = frame.columns[column.name][row], int(holes.any(axis=1).sum())
         known = f" (known: {_list(column.categories)})" if cell else ""
-        what = f"holds the category {cell!r}, which the model never saw{known}" if cell else "is missing"
+        what = f"holds the category {shown(cell)}, which the model never saw{known}" if cell else "is missing"
         if not drop:
             others = f"; {count} rows are like this" if count > 1 else ""
             raise ValueError(
@@ -273,7 +289,9 @@ class Recipe:
             The recipe.
         """
         try:
-            return cls(Input.from_tree(tree["target"]), tuple(Input.from_tree(column) for column in tree["inputs"]))
+            recipe = cls(Input.from_tree(tree["target"]), tuple(Input.from_tree(column) for column in tree["inputs"]))
+            recipe._refuse_colliding("the recipe")
+            return recipe
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(f"the recipe in the model file is damaged: {error}") from error
 
@@ -323,7 +341,7 @@ def _tree(column: Input) -> dict[str, Any]:
 
 def _list(names: Sequence[str], most: int = 8) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+    return ", ".join(shown(name) for name in names[:most]) + more
 
 
 def _learn_target(frame: Frame, name: str) -> Input:
