@@ -3,6 +3,10 @@
 import ast
 import json
 import os
+import socket
+import stat
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -11,7 +15,7 @@ import numpy as np
 import pytest
 
 from cadlag import storage
-from cadlag.storage import read_tree, write_tree
+from cadlag.storage import read_tree, replacing, write_tree
 
 
 def example_tree():
@@ -317,3 +321,115 @@ def test_no_module_that_executes_files_is_imported():
     source = ast.parse(Path(storage.__file__).read_text())
     imported = {a.name for n in ast.walk(source) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
     assert not imported & {"pickle", "marshal", "shelve", "joblib", "cloudpickle"}
+
+
+# What stands where a result shall go ---------------------------------------------------------------------------------
+
+
+def test_a_link_stays_and_the_file_behind_it_is_replaced(tmp_path):
+    (tmp_path / "deep").mkdir()
+    real, link, second = tmp_path / "deep" / "real", tmp_path / "link", tmp_path / "second"
+    real.write_bytes(b"before")
+    link.symlink_to("deep/real")
+    second.symlink_to(link)
+    with replacing(str(second)) as stream:
+        stream.write(b"after")
+    assert link.is_symlink()
+    assert second.is_symlink()
+    assert real.read_bytes() == b"after"
+    assert [path.name for path in tmp_path.glob("**/*.tmp")] == []
+
+
+def test_a_link_to_nothing_makes_the_file(tmp_path):
+    (tmp_path / "link").symlink_to("real")
+    with replacing(str(tmp_path / "link")) as stream:
+        stream.write(b"new")
+    assert (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="leads nowhere"), replacing(str(tmp_path / "a")):
+        pass
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE) as reader:
+        with replacing(str(fifo)) as stream:
+            stream.write(b"all of it")
+        assert reader.stdout.read() == b"all of it"
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_a_device_is_written_into(tmp_path):
+    before = os.stat("/dev/null")
+    with replacing("/dev/null") as stream:
+        stream.write(b"nowhere")
+    assert (os.stat("/dev/null").st_ino, stat.S_ISCHR(os.stat("/dev/null").st_mode)) == (before.st_ino, True)
+
+
+def test_standard_output_keeps_what_it_holds(tmp_path):
+    code = "from cadlag.storage import replacing\nwith replacing('/dev/stdout') as stream: stream.write(b'second')"
+    with open(tmp_path / "log", "ab") as log:
+        log.write(b"first ")
+        log.flush()
+        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
+    assert (tmp_path / "log").read_bytes() == b"first second"
+
+
+def test_nothing_reaches_a_pipe_from_a_block_that_fails(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(["cat", str(tmp_path / "fifo")], stdout=subprocess.PIPE) as reader:
+        with pytest.raises(ZeroDivisionError), replacing(str(tmp_path / "fifo")) as stream:
+            stream.write(b"half")
+            1 / 0  # noqa: B018
+        with open(tmp_path / "fifo", "wb") as other:
+            other.write(b"other")
+        assert reader.stdout.read() == b"other"
+
+
+def test_a_socket_is_refused(tmp_path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        with pytest.raises(OSError, match="no result is written"), replacing(str(tmp_path / "s")):
+            pass
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755])
+def test_permissions_of_a_file_that_is_replaced_stay(tmp_path, mode):
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    path.chmod(mode)
+    with replacing(str(path)) as stream:
+        (temporary,) = tmp_path.glob(".file.*.tmp")
+        assert stat.S_IMODE(temporary.stat().st_mode) & 0o077 & ~mode == 0, "nobody may read it meanwhile either"
+        stream.write(b"after")
+    assert path.read_bytes() == b"after"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_owner_of_a_file_that_is_replaced_stays(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    os.chown(path, 12345, 12346)
+    with replacing(str(path)) as stream:
+        stream.write(b"after")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
+
+
+@pytest.mark.parametrize("header", ["(" * 9_000, "{'a': " + "[" * 9_000, "-" * 9_000 + "1", "{'a': 1", "(" * 60_000])
+def test_an_absurd_array_header_is_a_sentence(small, header):
+    path, _ = small
+    text = header.encode()
+    with zipfile.ZipFile(path) as archive:
+        manifest = archive.read("manifest.json")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", manifest)
+        archive.writestr("0.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with pytest.raises(ValueError, match="is damaged"):
+        read_tree(path, "posterior")

@@ -25,6 +25,7 @@ from cadlag.methods import METHODS
 from cadlag.plots import plot_breaks, plot_fit
 from cadlag.recipes import Recipe
 from cadlag.report import write_report
+from cadlag.storage import replacing
 from cadlag.verdict import gather, verdict
 
 COVERAGE = 0.9
@@ -93,7 +94,8 @@ def _draw(path: Path, model: Any, breaks: Any, years: Any, flow: Any) -> None:
     figure.suptitle("The Nile, stable network")
     plot_breaks(breaks, ax=bottom)
     bottom.set(xlabel="year")
-    figure.savefig(path, dpi=130)
+    with replacing(str(path)) as stream:
+        figure.savefig(stream, format="png", dpi=130)
     plt.close(figure)
 
 

@@ -19,13 +19,17 @@ import json
 import math
 import os
 import re
+import shutil
+import stat
 import struct
 import sys
+import tempfile
+import tokenize
 import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -42,6 +46,8 @@ MAX_MANIFEST_BYTES = 16 * 2**20
 MAX_DEPTH = 100
 
 _CHUNK = 2**20
+_MOST_LINKS = 40
+_BINARY = getattr(os, "O_BINARY", 0)  # of Windows
 _DTYPE = re.compile(r"\|[biu]1|<[iu][248]|<f[248]|<c8|<c16|<U[0-9]{1,9}")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _LINE_START = b'{"crc32":"'
@@ -209,23 +215,92 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
+def place_of(path: str) -> str:
+    """Where a result that is written to a path ends up: a link is followed, and stays.
+
+    Parameters
+    ----------
+    path
+        What a user gave.
+
+    Returns
+    -------
+    str
+        A path that is no link to a file; /dev/stdout and its like, which stand for an open file, as they are.
+    """
+    link = path
+    for _ in range(_MOST_LINKS):
+        if not os.path.islink(link):
+            return path if link == path else os.path.realpath(path)
+        if os.path.realpath(os.path.dirname(link)).startswith("/proc/"):
+            return link
+        link = os.path.join(os.path.dirname(link), os.readlink(link))
+    raise OSError(f"{path} is a link that leads nowhere; give another path.")
+
+
+def is_replaced(place: str) -> bool:
+    """Whether a new file takes the place of what is there; a pipe or a terminal is written into.
+
+    Parameters
+    ----------
+    place
+        As :func:`place_of` gives it.
+
+    Returns
+    -------
+    bool
+        True too where nothing is there.
+    """
+    if os.path.islink(place):  # of an open file
+        return False
+    if not os.path.exists(place) or os.path.isfile(place) or os.path.isdir(place):
+        return True
+    if stat.S_ISFIFO(mode := os.stat(place).st_mode) or stat.S_ISCHR(mode):
+        return False
+    raise OSError(f"{place} is a disk or a socket, to which no result is written; give another path.")
+
+
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """Open a temporary neighbour that takes the place of `path` when the block ends well and vanishes otherwise."""
-    directory, name = os.path.split(path)
-    # Not tempfile: its files are readable by their owner only, and the result should follow the user's umask.
+    """Open a temporary neighbour that takes the place of `path` when the block ends well and vanishes otherwise.
+
+    A link is followed, and the file that it leads to is replaced; owner and permissions stay. What is no regular file,
+    such as a pipe or /dev/null, is not replaced: all of the result is written into it when the block has ended well.
+    """
+    place = place_of(path)
+    if not is_replaced(place):
+        with tempfile.TemporaryFile() as stream:
+            yield stream
+            stream.seek(0)
+            with open(os.open(place, os.O_WRONLY | os.O_APPEND), "wb") as target:
+                shutil.copyfileobj(stream, target)
+        return
+    directory, name = os.path.split(place)
+    # Not tempfile: its files are readable by their owner only, and a new file should follow the user's umask.
     temporary = os.path.join(directory, f".{name[:100]}.{uuid.uuid4().hex}.tmp")
+    before = os.stat(place) if os.path.exists(place) else None
+    mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
     try:
-        with open(temporary, "xb") as stream:
+        with open(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, mode & 0o666), "wb") as stream:
+            if before is not None:
+                _inherit(temporary, before)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, place)
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
     sync_directory(directory)
+
+
+def _inherit(path: str, before: os.stat_result) -> None:
+    """Give a file the owner, where that is allowed, and the permissions of the one that it replaces."""
+    if os.name == "posix" and (os.stat(path).st_uid, os.stat(path).st_gid) != (before.st_uid, before.st_gid):
+        with suppress(PermissionError):
+            os.chown(path, before.st_uid, before.st_gid)
+    os.chmod(path, stat.S_IMODE(before.st_mode))
 
 
 def _encode(node: Any, place: str, arrays: list[np.ndarray], depth: int) -> Any:
@@ -381,12 +456,20 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype_text: str
     with archive.open(info) as stream:
         if np.lib.format.read_magic(stream) != (1, 0):
             raise ValueError(f"npy version of {info.filename}")
-        header = np.lib.format.read_array_header_1_0(stream)
+        header = _read_header(stream, info.filename)
         if header != (shape, False, dtype) or info.file_size - stream.tell() != n_bytes:
             raise ValueError(f"size of {info.filename}")
         data = _read_exactly(stream, n_bytes)
     array: np.ndarray = np.ndarray(shape, dtype, buffer=data)
     return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _read_header(stream: Any, name: str) -> Any:
+    """Parse an npy header, which is Python's text for a dict: nested deeply enough it exhausts the parser."""
+    try:
+        return np.lib.format.read_array_header_1_0(stream)
+    except (MemoryError, SyntaxError, tokenize.TokenError) as error:
+        raise ValueError(f"header of {name}") from error
 
 
 def _read_exactly(stream: Any, n_bytes: int) -> bytearray:
