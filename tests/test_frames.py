@@ -5,8 +5,12 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from cadlag import recipes
+from cadlag.estimators import scaling
 from cadlag.frames import Kind, read_frame, recognise, suggest, to_csv, write_csv
 from cadlag.recipes import Input, Recipe
 
@@ -286,7 +290,7 @@ def test_the_delimiter_is_not_guessed_from_quoted_text(table, header, names):
 def test_a_long_cell_is_no_long_wait_and_no_long_message(table, cell, mark):
     start = time.process_time()
     frame = read_frame(table(f'x{mark}sales\n1{mark}2\n"{cell}"{mark}3\n'))
-    with pytest.raises(ValueError, match="row 2 .* among numbers") as caught:
+    with pytest.raises(ValueError, match=r"row 2 .* among numbers") as caught:
         recognise(frame, "x")
     assert len(str(caught.value)) < 500
     assert time.process_time() - start < 2.0
@@ -331,3 +335,131 @@ def test_a_foreign_recipe_is_refused(table, changes):
     tree["inputs"][0] |= changes
     with pytest.raises(ValueError, match="recipe in the model file is damaged"):
         Recipe.from_tree(tree)
+
+
+# Parquet and odd forms -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def write(columns, names=None):
+        path = tmp_path / "data.parquet"
+        arrays = list(columns.values()) if isinstance(columns, dict) else columns
+        pq.write_table(pa.table(arrays, names=names or list(columns)), path)
+        return path
+
+    return write
+
+
+NUMBERS = pa.array([1.0, 2.0, 4.0, 8.0])
+
+
+def test_coded_categories_of_parquet_are_categories(parquet):
+    coded = pa.array([3, 5, 3, 7]).dictionary_encode()
+    _, recipe = learn(parquet({"code": coded, "sales": NUMBERS}))
+    assert recipe.columns == ["code=3", "code=5", "code=7"]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pa.array([b"a", b"b", b"c", b"d"]), "holds a bytes"),
+        (pa.array([[1], [2], [], [3]]), "holds a list"),
+        (pa.array([{"a": 1}] * 4), "holds a dict"),
+        (pa.array([10**12] * 4, pa.timestamp("s")), "out of range|year"),
+        (pa.array([10**8] * 4, pa.date32()), "out of range|ordinal"),
+        (pa.array([1, 2, 3, 4], pa.time32("s")), "holds times of day: give hours"),
+    ],
+    ids=["bytes", "list", "struct", "timestamp", "date", "time"],
+)
+def test_a_parquet_column_that_is_no_text_can_be_left_out(parquet, column, words):
+    path = parquet({"odd": column, "x": NUMBERS, "sales": NUMBERS})
+    with pytest.raises(ValueError, match=f"column 'odd' .*({words})"):
+        learn(path)
+    frame, recipe = learn(path, ignore=["odd"])
+    assert recipe.columns == ["x"]
+    assert recipe.remarks(frame) == ["not used: 'odd'"]
+
+
+def test_durations_are_days(parquet):
+    path = parquet({"d": pa.array([0, 12, 24, 48], pa.duration("s")), "sales": NUMBERS})
+    frame, recipe = learn(path)
+    np.testing.assert_allclose(recipe.encode(frame).X[:, 0], np.array([0, 12, 24, 48]) / 86400)
+    assert "column 'd' holds durations, taken as days" in frame.notes
+
+
+def test_numbers_may_name_columns_of_parquet(parquet):
+    frame, recipe = learn(parquet([NUMBERS, NUMBERS], ["0", "1"]), target="1")
+    assert (frame.n_rows, recipe.columns) == (4, ["0"])
+
+
+def test_names_of_parquet_are_checked_before_it_is_called_damaged(parquet):
+    with pytest.raises(ValueError, match="two columns of the name 'x'"):
+        read_frame(parquet([NUMBERS, NUMBERS], ["x", "x"]))
+
+
+def test_an_empty_parquet_is_said_to_be_empty(parquet):
+    with pytest.raises(ValueError, match="has no rows of data"):
+        read_frame(parquet({}, []))
+
+
+def test_utf_16_is_read_with_a_note(table):
+    frame = read_frame(table("x,sales\n1,2\né,3\n".encode("utf-16")))
+    assert frame.columns == {"x": ["1", "é"], "sales": ["2", "3"]}
+    assert "UTF-16" in frame.notes[0]
+
+
+def test_a_point_among_decimal_commas_is_refused(table):
+    with pytest.raises(ValueError, match=r"holds '1\.234' among numbers"):
+        learn(table("x;sales\n1,5;1\n1.234;2\n2,5;3\n3,5;4\n"))
+
+
+def test_a_comma_before_decimals_is_told_of_the_target_too(table):
+    _, notes = Recipe.learn(read_frame(table("x;sales\n1;1,234\n2;2,345\n")), "sales")
+    assert notes == ["column 'sales' is read with a comma before decimals"]
+
+
+def test_dates_without_marks_are_told(table):
+    _, notes = Recipe.learn(read_frame(table("x,sales\n20240131,1\n20240201,2\n")), "sales")
+    assert notes == ["column 'x' is read as numbers; if they are dates, write them as YYYY-MM-DD"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (["1", "1.0", "1e0"], "is the same in every row and"),
+        (["0", "-0", "0"], "is the same in every row and"),
+        (["a", "", "a"], "is the same in every row that has it and"),
+        (["", "", ""], "is empty and"),
+    ],
+)
+def test_columns_that_do_not_vary_are_left_out(table, cells, words):
+    rows = "\n".join(f'"{cell}",{i},{i}' for i, cell in enumerate(cells))
+    recipe, notes = Recipe.learn(read_frame(table(f"odd,x,sales\n{rows}\n")), "sales")
+    assert recipe.columns == ["x"]
+    assert notes == [f"column 'odd' {words} is left out"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ignore": ["sales"]}, "with --ignore and with --target"),
+        ({"categories": ["sales"]}, "with --category and with --target"),
+        ({"categories": ["shop"], "ignore": ["shop"]}, "with --ignore and with --category"),
+        ({"ignore": ["nowhere"]}, "has no column 'nowhere'"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(table, options, words):
+    with pytest.raises(ValueError, match=words):
+        learn(table(TABLE), **options)
+
+
+def test_an_empty_target_is_said_to_be_empty(table):
+    with pytest.raises(ValueError, match="the target 'sales' is empty"):
+        learn(table("x,sales\n1,\n2,\n3,\n"))
+
+
+def test_a_huge_number_is_named_by_its_place(table):
+    with pytest.raises(ValueError, match=r"row 2 \(line 3\), column 'x' holds '-1e200', too large a number: rescale"):
+        learn(table("x,sales\n1,1\n-1e200,2\n3,3\n"))
+    assert recipes.LARGEST == scaling.LARGEST

@@ -4,14 +4,16 @@ A table is CSV (comma, semicolon, tab or bar between cells, names in the first l
 one is a ValueError that names the file, the row, the column and the remedy.
 """
 
+import base64
+import binascii
 import csv
 import difflib
 import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -26,6 +28,7 @@ Array = NDArray[np.float64]
 MISSING = frozenset(("", "?", "-", ".", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "NULL", "null"))
 
 _EMPTY = "{} is empty: give a table with names in its first line"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = ",;\t|"
 # A digit can be taken in one way only, or a long cell would be tried in all of them.
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -59,6 +62,10 @@ class Frame:
         Whether a comma may stand before decimals.
     notes
         What a user should know of the reading.
+    categories
+        Columns that are categories, whatever they look like.
+    unreadable
+        Columns that hold no text, with the reason.
     """
 
     path: str
@@ -66,6 +73,8 @@ class Frame:
     lines: list[int] = field(default_factory=list, repr=False)
     comma: bool = False
     notes: list[str] = field(default_factory=list)
+    categories: frozenset[str] = frozenset()
+    unreadable: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -105,6 +114,8 @@ class Frame:
         """
         if column not in self.columns:
             raise ValueError(f"{self.path} has no column {column!r}: {suggest(column, self.columns)}")
+        if column in self.unreadable:
+            raise ValueError(f"{self.path}, column {column!r} {self.unreadable[column]}, or leave it out")
         return self.columns[column]
 
 
@@ -259,6 +270,9 @@ def _holds_rows(cell: str, j: int, n: int, delimiter: str) -> bool:
 
 
 def _decode(path: str, data: bytes, notes: list[str]) -> str:
+    if data[:2] in _UTF16_MARKS:
+        notes.append(f"{path} is read as UTF-16")
+        data = data.decode("utf-16", errors="replace").encode("utf-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -278,11 +292,15 @@ def _present(cell: str) -> str:
 def _check_names(path: str, names: Sequence[str]) -> None:
     if all(_NUMBER.fullmatch(name) for name in names):
         raise ValueError(f"{path} has numbers in its first line: put the names of the columns there")
+    _check_unique(path, names)
+
+
+def _check_unique(path: str, names: Sequence[str]) -> None:
     count = Counter(names)
     if twice := [name for name, times in count.items() if name and times > 1]:
         raise ValueError(f"{path} has two columns of the name {twice[0]!r}: rename one")
     if count[""] > 1:
-        raise ValueError(f"{path} has {count['']} columns without a name in its first line: name them")
+        raise ValueError(f"{path} has {count['']} columns without a name: name them")
 
 
 def _without_index(columns: dict[str, list[str]], notes: list[str]) -> dict[str, list[str]]:
@@ -299,25 +317,53 @@ def _read_parquet(path: str, data: bytes) -> Frame:
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError:
         raise ValueError(f"{path} is Parquet, which needs pyarrow: pip install 'cadlag[parquet]'") from None
+    notes: list[str] = []
     try:
-        table = parquet.read_table(io.BytesIO(data))
-        columns = {name: table.column(j).to_pylist() for j, name in enumerate(table.column_names)}
-    except (ValueError, OSError, KeyError, pyarrow.ArrowException) as error:
+        file = parquet.ParquetFile(io.BytesIO(data))
+        names = file.schema_arrow.names
+        _check_unique(path, names)
+        table = file.read()
+        frame = Frame(path, {}, notes=notes, categories=_coded(file))
+        for name in names:
+            frame.columns[name] = _texts(frame, name, table.column(name))
+    except (OSError, KeyError, binascii.Error, pyarrow.ArrowException) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise ValueError(f"{path} is a damaged Parquet file ({reason}): write it again") from None
-    _check_names(path, table.column_names)
-    notes: list[str] = []
-    texts = {name: [_cell(path, name, value) for value in cells] for name, cells in columns.items()}
-    return Frame(path, _without_index(texts, notes), notes=notes)
+    return replace(frame, columns=_without_index(frame.columns, notes))
 
 
-def _cell(path: str, name: str, value: Any) -> str:
+def _coded(file: Any) -> frozenset[str]:
+    """The columns that were written as codes of categories, which reading alone turns into the numbers behind them."""
+    from pyarrow import ipc, py_buffer, types  # noqa: PLC0415  optional
+
+    written = (file.metadata.metadata or {}).get(b"ARROW:schema")
+    schema = file.schema_arrow if written is None else ipc.read_schema(py_buffer(base64.b64decode(written)))
+    return frozenset(name for name in schema.names if types.is_dictionary(schema.field(name).type))
+
+
+def _texts(frame: Frame, name: str, column: Any) -> list[str]:
+    """The cells of a Parquet column; what cannot be text is remembered, and refused where the column is asked for."""
+    try:
+        values = column.to_pylist()
+        if any(isinstance(value, timedelta) for value in values):
+            frame.notes.append(f"column {name!r} holds durations, taken as days")
+        return [_cell(value) for value in values]
+    except (ValueError, OverflowError) as error:
+        frame.unreadable[name] = str(error)
+        return [""] * len(column)
+
+
+def _cell(value: Any) -> str:
     if value is None:
         return ""
-    if isinstance(value, datetime) or hasattr(value, "isoformat"):
-        return value.isoformat()
+    if isinstance(value, timedelta):
+        return repr(value / timedelta(days=1))
+    if isinstance(value, time):
+        raise ValueError("holds times of day: give hours as numbers")
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
     if isinstance(value, list | dict | bytes):
-        raise ValueError(f"{path}, column {name!r} holds a {type(value).__name__}: give numbers, dates or text")
+        raise ValueError(f"holds a {type(value).__name__}: give numbers, dates or text")
     return _present(str(value).strip())
 
 
@@ -389,7 +435,10 @@ def _number(text: str) -> float | None:
 
 
 def _comma_number(text: str) -> float | None:
-    return float(text.replace(",", ".")) if _COMMA_NUMBER.fullmatch(text) else _number(text)
+    """A point in such a column would divide thousands, or be another's decimal point: neither is guessed."""
+    if _COMMA_NUMBER.fullmatch(text):
+        return float(text.replace(",", "."))
+    return None if "." in text else _number(text)
 
 
 def _days(text: str, form: str) -> float | None:
@@ -450,6 +499,6 @@ def recognise(frame: Frame, column: str) -> Kind:
         return Kind("category")
     row = next(i for i, cell in enumerate(cells) if cell and reader_of(candidates[best])(cell) is None)
     raise ValueError(
-        f"{frame.where(row, column)} holds {shown(cells[row])} among {candidates[best].kind}s: correct it, leave it empty, "
-        f"or take the column for categories (--category {column}) or out (--ignore {column})"
+        f"{frame.where(row, column)} holds {shown(cells[row])} among {candidates[best].kind}s: correct it, leave it "
+        f"empty, or take the column for categories (--category {column}) or out (--ignore {column})"
     )

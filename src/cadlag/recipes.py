@@ -5,6 +5,7 @@ columns by name, dates by the same form, categories by the same list. A category
 refused like a missing value, since no column of the model stands for it.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -17,6 +18,8 @@ from cadlag.frames import Frame, Kind, forms_of, reader_of, recognise, shown
 Array = NDArray[np.float64]
 
 MOST_CATEGORIES = 50
+LARGEST = 1e150  # whose square is still a number
+_DAY_DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,12 @@ class Input:
         values = [known[cell] for cell in cells]
         for row, value in enumerate(values):
             if value is None or np.isinf(value):
-                raise ValueError(
-                    f"{frame.where(row, self.name)} holds {shown(cells[row])}, not a {self.kind}: correct it"
-                )
+                remedy = f"not a {self.kind}: correct it"
+            elif abs(value) > LARGEST:
+                remedy = f"too large a number: rescale the column so that nothing exceeds {LARGEST:g}"
+            else:
+                continue
+            raise ValueError(f"{frame.where(row, self.name)} holds {shown(cells[row])}, {remedy}")
         return np.array(values, dtype=np.float64)[:, None]
 
     def text(self, value: float) -> str:
@@ -176,15 +182,16 @@ class Recipe:
         tuple[Self, list[str]]
             The recipe, and what a user should know of it.
         """
-        for name in (target, *ignore, *categories):
+        for name in (target, *categories):
             frame.cells(name)
+        _refuse_contrary(frame, target, ignore, categories)
         notes: list[str] = []
-        out, forced = {target, *ignore}, set(categories)
+        out, forced = {target, *ignore}, {*categories, *frame.categories}
         found = [_learn_input(frame, name, name in forced, notes) for name in frame.columns if name not in out]
         inputs = tuple(column for column in found if column is not None)
         if not inputs:
             raise ValueError(f"{frame.path} has no column to predict {target!r} from: give at least one that varies")
-        recipe = cls(_learn_target(frame, target), inputs)
+        recipe = cls(_learn_target(frame, target, notes), inputs)
         recipe._refuse_colliding(frame.path)
         return recipe, notes
 
@@ -344,31 +351,64 @@ def _list(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(shown(name) for name in names[:most]) + more
 
 
-def _learn_target(frame: Frame, name: str) -> Input:
+def _refuse_contrary(frame: Frame, target: str, ignore: Collection[str], categories: Collection[str]) -> None:
+    """Refuse options that exclude each other, and columns to leave out that are not there."""
+    for name in ignore:
+        if name not in frame.columns:
+            frame.cells(name)
+        if name == target or name in categories:
+            other = "--target" if name == target else "--category"
+            raise ValueError(f"{frame.path}: column {name!r} is given with --ignore and with {other}: choose one")
+    if target in categories:
+        raise ValueError(f"{frame.path}: column {target!r} is given with --category and with --target: choose one")
+
+
+def _learn_target(frame: Frame, name: str, notes: list[str]) -> Input:
     kind = recognise(frame, name)
+    if not any(frame.cells(name)):
+        raise ValueError(f"{frame.path}: the target {name!r} is empty: give a column of numbers to predict")
     if kind.kind not in ("number", "boolean"):
         what = "dates" if kind.kind == "date" else "text"
         raise ValueError(f"{frame.path}: the target {name!r} is {what}: give a column of numbers to predict")
     target = Input(name, *kind)
-    values = target.encode(frame)
-    if len(np.unique(values[~np.isnan(values)])) < 2:
+    if not _varies(target, frame):
         raise ValueError(f"{frame.path}: the target {name!r} does not vary: give a column with at least two values")
+    notes += _remarks_on_form(frame, target)
     return target
+
+
+def _varies(column: Input, frame: Frame) -> bool:
+    values = column.encode(frame)
+    return len(np.unique(values[~np.isnan(values)])) > 1
+
+
+def _remarks_on_form(frame: Frame, column: Input) -> list[str]:
+    """How a column that is no category was read, where that could be a mistake."""
+    if column.kind == "date":
+        return [f"column {column.name!r} holds dates, taken as days"]
+    if column.form == ",":
+        return [f"column {column.name!r} is read with a comma before decimals"]
+    if column.kind == "number" and all(_DAY_DIGITS.fullmatch(cell) for cell in frame.cells(column.name) if cell):
+        return [f"column {column.name!r} is read as numbers; if they are dates, write them as YYYY-MM-DD"]
+    return []
 
 
 def _learn_input(frame: Frame, name: str, forced: bool, notes: list[str]) -> Input | None:
     """The recipe of a column, or None where it says nothing."""
-    texts = [text for text in dict.fromkeys(frame.cells(name)) if text]
+    cells = frame.cells(name)
+    texts = [text for text in dict.fromkeys(cells) if text]
+    same = "the same in every row" if "" not in cells else "the same in every row that has it" if texts else "empty"
     if len(texts) < 2:
-        notes.append(f"column {name!r} is {'the same in every row' if texts else 'empty'} and is left out")
+        notes.append(f"column {name!r} is {same} and is left out")
         return None
     kind = Kind("category") if forced else recognise(frame, name)
-    if kind.kind == "date":
-        notes.append(f"column {name!r} holds dates, taken as days")
-    if kind.form == ",":
-        notes.append(f"column {name!r} is read with a comma before decimals")
     if kind.kind != "category":
-        return Input(name, *kind)
+        column = Input(name, *kind)
+        if not _varies(column, frame):  # as 1 and 1.0 do not
+            notes.append(f"column {name!r} is {same} and is left out")
+            return None
+        notes += _remarks_on_form(frame, column)
+        return column
     if not forced and len(texts) > min(MOST_CATEGORIES, max(2, frame.n_rows // 2)):
         raise ValueError(
             f"{frame.path}, column {name!r} has {len(texts)} different texts in {frame.n_rows} rows: leave it out with "
