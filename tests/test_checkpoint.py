@@ -299,3 +299,78 @@ def test_files_say_what_they_are(directory):
     write_tree(directory / "run.cadlag", {"a": 1}, "model")
     with pytest.raises(ValueError, match=r"run\.cadlag"):
         regressor().fit(X, Y, checkpoint=directory)
+
+
+# Damaged and foreign -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def finished(directory):
+    regressor().fit(X, Y, checkpoint=directory)
+    return directory
+
+
+def spoil(path, kind, **changes):
+    """Write a file again with some of its tree replaced, or removed where the new value is None."""
+    tree = read_tree(path, kind) | changes
+    write_tree(path, {name: value for name, value in tree.items() if value is not None}, kind)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seconds": None}, {"chain": {}}, {"chain": None}, {"chain": []}, {"positions": None}, {"positions": 3},
+        {"positions": np.zeros((8, 99))}, {"positions": np.zeros((0, 4))}, {"stats": None}, {"stats": []},
+        {"stats": {"accept": np.zeros(3)}}, {"stats": {"accept": "high"}}, {"start": 1}, {"start": "0"},
+        {"seconds": "long"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_block_is_named(finished, changes):
+    path = block_files(finished)[0]
+    spoil(path, "block", **changes)
+    with pytest.raises(ValueError, match=r"is no block of this run \(.*\): remove it") as caught:
+        regressor().fit(X, Y, checkpoint=finished)
+    assert path.name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rng": {}}, {"rng": None}, {"kernel": {}}, {"kernel": {"position": np.zeros(1)}}, {"done": 10**6}]
+)
+def test_a_chain_that_cannot_go_on_is_damage(finished, changes):
+    path = block_files(finished)[0]
+    spoil(path, "block", chain=read_tree(path, "block")["chain"] | changes)
+    with pytest.raises(ValueError, match="is no block of this run"):
+        regressor().fit(X, Y, checkpoint=finished)
+
+
+def test_without_the_damaged_block_the_run_goes_on_to_the_same_draws(finished, undisturbed):
+    path = block_files(finished)[-1]
+    spoil(path, "block", seconds=None)
+    with pytest.raises(ValueError, match="is no block of this run"):
+        regressor().fit(X, Y, checkpoint=finished)
+    path.unlink()
+    same(regressor().fit(X, Y, checkpoint=finished), undisturbed)
+
+
+def test_a_state_that_the_sampler_does_not_know_is_the_files_fault(finished):
+    path = [path for path in block_files(finished) if "chain-0000" in path.name][-1]
+    chain = read_tree(path, "block")["chain"]
+    del chain["kernel"]["nuts"]
+    spoil(path, "block", chain=chain)
+    with pytest.raises(ValueError, match=r"holds chains that cannot go on .*KeyError.*: give another"):
+        regressor(n_draws=60).fit(X, Y, checkpoint=finished)
+
+
+@pytest.mark.parametrize("name", ["chain-x-1.cadlag", "chain-0000.cadlag", "chain-0000-x.cadlag", "chain--1-0.cadlag"])
+def test_a_foreign_name_is_a_sentence(finished, name):
+    (finished / name).write_bytes(b"")
+    with pytest.raises(ValueError, match="is no block of a run by its name: move it"):
+        regressor().fit(X, Y, checkpoint=finished)
+
+
+@pytest.mark.parametrize("changes", [{"fingerprint": None}, {"fingerprint": 3}, {"entropy": None}, {"entropy": "1"}])
+def test_a_run_that_does_not_say_whose_it_is_is_refused(finished, changes):
+    spoil(finished / "run.cadlag", "run", **changes)
+    with pytest.raises(ValueError, match="does not say which run it belongs to: give another"):
+        regressor().fit(X, Y, checkpoint=finished)

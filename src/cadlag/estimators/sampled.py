@@ -8,6 +8,8 @@ import hashlib
 import json
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -83,7 +85,8 @@ class SampledRegressor(StoredRegressor):
             if checkpoint is not None:
                 durable = self._open_checkpoint(checkpoint, seed)
                 seed, store = np.random.SeedSequence(durable.entropy), durable.up_to(total)
-            self._run(new_chains(seed, self.n_chains), total, store, int(self.n_warmup))
+            with _blaming(checkpoint if store.reached(0) else None):
+                self._run(new_chains(seed, self.n_chains), total, store, int(self.n_warmup))
         return self
 
     def extend(self, n_draws: int = 1000) -> Self:
@@ -111,7 +114,7 @@ class SampledRegressor(StoredRegressor):
         entropy = seed.entropy
         if not isinstance(entropy, int) or seed.spawn_key:
             raise ValueError("a checkpoint needs random_state to be None or an integer")
-        return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy)
+        return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy, self.model_.dimension)
 
     def _fingerprint(self) -> str:
         settings = {name: plain(getattr(self, name)) for name in (*self._settings_of_a_run, "random_state")}
@@ -149,6 +152,20 @@ class SampledRegressor(StoredRegressor):
             warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
         for remark in self._remarks():
             warnings.warn(remark, UserWarning, stacklevel=3)
+
+
+@contextmanager
+def _blaming(checkpoint: str | PathLike[str] | None) -> Iterator[None]:
+    """Say of chains that came from files and cannot go on that the files are to blame."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        if checkpoint is None:
+            raise
+        raise ValueError(
+            f"{checkpoint} holds chains that cannot go on ({type(error).__name__}: {error}): give another checkpoint "
+            "directory, or remove this one"
+        ) from error
 
 
 def _common_end(store: Store) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cadlag.estimators.base import AtomRegressor
 from cadlag.estimators.files import checked
 from cadlag.posterior import Posterior
+from cadlag.samplers.chains import checked_chain
 
 Array = NDArray[np.float64]
 
@@ -88,9 +89,10 @@ class StoredRegressor(AtomRegressor):
 
     def _restore(self, tree: dict[str, Any]) -> None:
         y = checked(tree["data"]["y"], (None,))
+        self._require_fit_memory(len(y))
         self.model_ = self._make_model(checked(tree["data"]["X"], (len(y), self.n_features_in_)), y)
         # A draw may be NaN or infinite; what comes of it is refused when it is used.
         positions = checked(tree["positions"], (None, None, self.model_.dimension), finite=False)
         stats = {name: checked(values, positions.shape[:2], finite=False) for name, values in tree["stats"].items()}
-        self.chains_ = tree["chains"]
+        self.chains_ = [checked_chain(chain, self.model_.dimension) for chain in tree["chains"]]
         self._set_posterior(positions, stats)

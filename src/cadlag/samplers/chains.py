@@ -104,6 +104,32 @@ def new_chains(seed: np.random.SeedSequence, n_chains: int) -> list[State]:
     return [{"rng": np.random.PCG64(s).state, "kernel": None, "done": 0} for s in seed.spawn(n_chains)]
 
 
+def checked_chain(tree: Any, dimension: int) -> State:
+    """A chain that a file holds, if it is one that can go on: for the compiled code looks at no bounds.
+
+    Parameters
+    ----------
+    tree
+        What the file holds.
+    dimension
+        Length of a position.
+
+    Returns
+    -------
+    State
+        The same tree.
+    """
+    try:
+        np.random.PCG64().state = tree["rng"]
+        fits = type(tree["done"]) is int and tree["done"] >= 0
+        fits = fits and (tree["kernel"] is None or tree["kernel"]["position"].shape == (dimension,))
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+        fits = False
+    if not fits:
+        raise ValueError("a chain in it is damaged")
+    return tree
+
+
 def advance(model: Any, plan: Plan, chain: State, n: int) -> Block:
     """Run one chain for n iterations.
 
