@@ -91,6 +91,9 @@ OURS = {
     "huge X": (put(X, (7, 1), -1e200), Y, "X holds -1e+200 at row 7, column 1"),
     "huge X in a frame": (pd.DataFrame(put(X, (7, 1), 1e151), columns=["a", "b"]), Y, "at row 7, column 'b'"),
     "huge y": (X, put(Y, 8, 1e200), "y holds 1e+200 at row 8"),
+    "masked": (np.ma.array(X, mask=put(np.zeros(X.shape, bool), (3, 1), True)), Y, "X is masked at row 3, column 1"),
+    "masked y": (X, np.ma.array(Y, mask=np.arange(N) == 4), "y is masked at row 4"),
+    "None in y": (X, [*Y[:-1], None], "y holds NaN at row 11"),
     "tiny y": (X, 1e-200 * Y, "y has a standard deviation of"),
 }  # fmt: skip
 

@@ -39,13 +39,16 @@ def whole_fits() -> Iterator[None]:
             raise KeyboardInterrupt from None
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str], max_memory: float | None = None) -> Any:
     """Read a fitted regressor that `save` wrote.
 
     Parameters
     ----------
     path
         The file.
+    max_memory
+        Bytes beyond which the regressor refuses, whatever limit it was fitted with; None for half of the machine's
+        memory.
 
     Returns
     -------
@@ -57,6 +60,8 @@ def load(path: str | PathLike[str]) -> Any:
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"{path} holds a model of the unknown method {method!r}: a newer cadlag may read it")
     try:
-        return METHODS[method]._from_tree(tree)
+        return METHODS[method]._from_tree(tree, max_memory)
+    except MemoryError as error:
+        raise MemoryError(f"{path} holds more than may be read: {error}, or give load() a larger max_memory") from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{path} is not a complete model file: {error}") from error

@@ -14,6 +14,7 @@ from cadlag.baselines.ascent import Ascent, initial_parameters, judge, parameter
 from cadlag.baselines.wishart_atoms import Atoms
 from cadlag.estimators.base import POINTS, AtomRegressor, as_seed
 from cadlag.estimators.files import checked
+from cadlag.estimators.names import distinct, input_names
 from cadlag.estimators.scaling import refuse_overflow, require_memory
 from cadlag.gaussian import NotPositiveDefiniteError
 from cadlag.posterior import Posterior
@@ -254,8 +255,7 @@ class DIWPRegressor(AtomRegressor):
         with threadpool_limits(1, user_api="blas"):
             ratios = Atoms(self.parameters_, self._counted).log_ratios(positions)
         layers = [f"layer {k + 1}" for k in range(self.n_maps - 1)]
-        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
-        inputs = names or [f"x{j}" for j in range(self.n_features_in_)]
+        inputs = distinct(input_names(self))
         labels = {"delta": layers, "gamma": layers, "input_scales": inputs, "input_shifts": inputs}
         self.posterior_ = Posterior(positions[None], {"log_ratio": ratios[None]}, draws, labels, None, frozenset(draws))
 

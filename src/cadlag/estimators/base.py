@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cadlag.estimators.files import FiledRegressor
+from cadlag.estimators.names import refuse_twice
 from cadlag.estimators.scaling import (
     LEAST_SPREAD,
     Scaling,
@@ -67,6 +68,7 @@ class AtomRegressor(FiledRegressor):
     # Input -----------------------------------------------------------------------------------------------------------
 
     def _take_training_data(self, X: Any, y: Any) -> tuple[Array, Array]:
+        refuse_twice(getattr(X, "columns", ()), "X")
         refuse_foreign("X", X)
         refuse_foreign("y", y)
         refuse_not_finite("y", y)
@@ -74,6 +76,7 @@ class AtomRegressor(FiledRegressor):
         # ensure_all_finite, which would say that there is a NaN, but not where.
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", y_numeric=True, ensure_all_finite=False)
         y = np.asarray(y, dtype=np.float64)
+        refuse_not_finite("y", y)  # again: None has become NaN
         columns = getattr(self, "feature_names_in_", None)
         refuse_not_finite("X", X, columns)
         refuse_huge("X", X, columns)

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cadlag.estimators.names import distinct
 from cadlag.estimators.scaling import Scaling
 from cadlag.models.network.breaks import cluster_planes, jumps_between, sample_planes
 from cadlag.models.network.model import StableNetwork
@@ -140,7 +141,8 @@ class BreakPlanes(Table):
             **_size_columns(net * spread, least * spread), "share": np.array([c.share for c in found]),
             "offset": offsets[:, 0],
         }  # fmt: skip
-        own = {f"normal of {name}" if name in columns else name: values for name, values in zip(names, normals.T)}
+        labels = distinct([f"normal of {name}" if name in columns else name for name in names])
+        own = dict(zip(labels, normals.T))
         draws = [_in_units(c.middles, inputs) for c in found]
         return cls({**columns, **own}, normals, draws, least * spread)
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from cadlag.estimators.base import POINTS, as_generator
 from cadlag.estimators.left_out import LeaveOneOut
-from cadlag.estimators.names import grouped_columns, input_names
+from cadlag.estimators.names import distinct, grouped_columns, input_names, labels_beside
 from cadlag.estimators.scaling import refuse_overflow
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.models.noise import NOISE_PRIORS
@@ -103,8 +103,9 @@ class ConditionedRegressor(StoredRegressor):
         return np.ascontiguousarray(self.model_.X[:, 1:]) if self.fit_intercept else self.model_.X
 
     def _input_names(self) -> list[str]:
-        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
-        return (["intercept"] if self.fit_intercept else []) + [str(name) for name in names]
+        """Labels of what belongs to a column of the model's inputs."""
+        names = input_names(self)
+        return labels_beside("intercept", names) if self.fit_intercept else distinct(names)
 
     def _with_intercept(self, X: Array) -> Array:
         return np.column_stack([np.ones(len(X)), X]) if self.fit_intercept else np.ascontiguousarray(X)
@@ -124,7 +125,8 @@ class ConditionedRegressor(StoredRegressor):
         inputs, atoms = self._with_intercept(X), self._atoms()
         jobs = self.n_jobs if len(atoms) * self.model_.operations_to_condition > _WORTH_WORKERS else 1
         pieces = np.array_split(atoms, min(len(atoms), 8)) if jobs not in (None, 1) else [atoms]
-        parts = Parallel(n_jobs=jobs)(delayed(_moments_of)(self.model_, piece, inputs) for piece in pieces)
+        parallel = Parallel(n_jobs=min(jobs or 1, len(pieces)))
+        parts = parallel(delayed(_moments_of)(self.model_, piece, inputs) for piece in pieces)
         means, variances, noise = zip(*parts)
         return np.concatenate(means), np.concatenate(variances), np.concatenate(noise)
 

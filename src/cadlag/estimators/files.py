@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from cadlag.estimators.names import refuse_twice
 from cadlag.estimators.scaling import Scaling
 from cadlag.storage import write_tree
 
@@ -80,6 +81,7 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         if len(names) != self.n_features_in_:
             raise ValueError(f"{len(names)} names were given for {self.n_features_in_} inputs")
+        refuse_twice(names, "the list of names")
         self.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
         self._relabel()
         self.__dict__.pop("recipe_", None)
@@ -114,8 +116,9 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
         write_tree(path, tree, "model")
 
     @classmethod
-    def _from_tree(cls, tree: dict[str, Any]) -> Self:
-        model = cls(**tree["settings"])
+    def _from_tree(cls, tree: dict[str, Any], max_memory: float | None = None) -> Self:
+        """From a file; how much memory it may take is for whoever reads it to say, not for the file."""
+        model = cls(**{**tree["settings"], "max_memory": max_memory})
         model._check_settings()
         p = model.n_features_in_ = _count(tree["n_features"])
         names = tree["feature_names"]

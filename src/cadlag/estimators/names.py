@@ -1,6 +1,7 @@
 """Names of inputs: a user's columns, or x0, x1, ... where arrays were given."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,62 @@ def input_names(model: Any) -> list[str]:
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
 
 
+def refuse_twice(names: Sequence[Any], what: str) -> None:
+    """Refuse two inputs of one name: what is said of one would be taken for the other.
+
+    Parameters
+    ----------
+    names
+        A name for each input.
+    what
+        Where they come from, for the message.
+    """
+    if twice := [name for name, times in Counter(map(str, names)).items() if times > 1]:
+        raise ValueError(f"{what} has two inputs of the name {twice[0]!r}: rename one")
+
+
+def labels_beside(own: str, names: Sequence[str]) -> list[str]:
+    """Labels of draws that belong to one quantity of the model and to each input, no two alike.
+
+    Parameters
+    ----------
+    own
+        What the model calls its quantity; in brackets where an input has that name.
+    names
+        Of the inputs; a file may hold some twice.
+
+    Returns
+    -------
+    list[str]
+        The model's first.
+    """
+    while own in names:
+        own = f"({own})"
+    return distinct([own, *names])
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, those that were there before with a number behind them.
+
+    Parameters
+    ----------
+    names
+        Any names.
+
+    Returns
+    -------
+    list[str]
+        No two alike.
+    """
+    taken, seen = set(names), dict[str, None]()
+    for name in names:
+        label, number = name, 2
+        while label in seen or (label != name and label in taken):
+            label, number = f"{name} ({number})", number + 1
+        seen[label] = None
+    return list(seen)
+
+
 def grouped_columns(names: list[str], groups: Mapping[str, Sequence[str]] | None) -> list[tuple[str, list[int]]]:
     """Inputs that are taken together, and those in no group by themselves.
 
@@ -38,13 +95,15 @@ def grouped_columns(names: list[str], groups: Mapping[str, Sequence[str]] | None
     list[tuple[str, list[int]]]
         Names with numbers of columns, a group standing where its first input stands.
     """
-    found = []
+    found, number = [], {name: j for j, name in enumerate(names)}
     for group, members in (groups or {}).items():
-        if unknown := [member for member in members if member not in names]:
+        if unknown := [member for member in members if member not in number]:
             raise ValueError(f"groups[{group!r}] has {unknown[0]!r}, which is no input: choose from {', '.join(names)}")
         if not members:
             raise ValueError(f"groups[{group!r}] is empty: give it at least one input")
-        found.append((group, [j for j, name in enumerate(names) if name in members]))
+        if group in number and group not in members:
+            raise ValueError(f"groups[{group!r}] has the name of an input that is not in it: name it otherwise")
+        found.append((group, sorted({number[member] for member in members})))
     taken = {j for _, columns in found for j in columns}
     found += [(name, [j]) for j, name in enumerate(names) if j not in taken]
     return sorted(found, key=lambda row: row[1][0])

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cadlag.estimators.base import as_generator
 from cadlag.estimators.breaks import BreakPlanes, BreakPoints
 from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.estimators.names import labels_beside
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
 from cadlag.models.network.kernel import LADDER, ExchangedSweeps, Sweeps
@@ -195,8 +196,9 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
         )  # fmt: skip
 
     def _labels(self) -> dict[str, list[str]]:
-        bulk = [*self._input_names(), "amplitude"]
-        return {"input_scales": self._input_names()[1:], "bulk_scales": bulk, **self._probe_labels()}
+        names = self._input_names()
+        amplitude, *others = labels_beside("amplitude", names)
+        return {"input_scales": names[1:], "bulk_scales": [*others, amplitude], **self._probe_labels()}
 
     def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
         return self._function_at_probes(stats)

@@ -125,6 +125,9 @@ def refuse_foreign(name: str, values: Any) -> None:
     values
         An array, a data frame, or anything that becomes an array.
     """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = tuple(index[0] for index in np.nonzero(np.ma.getmaskarray(values)))
+        raise ValueError(f"{name} is masked at {_where(place, None)}: fill in or leave out such rows")
     for column, part in _parts(values):
         if part.dtype.kind in "biufc":
             continue

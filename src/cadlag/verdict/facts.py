@@ -73,11 +73,11 @@ def likely_breaks(evidence: Evidence) -> list[Facts]:
     found = evidence.breaks
     order = np.argsort(-found["probability"], kind="stable")[:_MOST_BREAKS]
     shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK["lower" in found]]
-    rows = [{name: float(found[name][k]) for name in found} for k in shown]
-    if "lower" not in found:
-        for row, k in zip(rows, shown):
-            row |= leading(k, evidence)
-    return rows
+    more: list[Facts] = [{} if "lower" in found else leading(k, evidence) for k in shown]
+    return [
+        {f"normal of {name}" if name in own else name: float(found[name][k]) for name in found} | own
+        for k, own in zip(shown, more)
+    ]
 
 
 def leading(k: int, evidence: Evidence) -> Facts:
