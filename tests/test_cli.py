@@ -1,5 +1,6 @@
 """The command as a user meets it: files in, files and words out, 0 or 2, never a traceback."""
 
+import errno
 import html
 import importlib
 import json
@@ -7,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import warnings
 from contextlib import nullcontext
 
@@ -18,8 +20,10 @@ import cadlag
 from cadlag.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
 from cadlag.commands import fitting
 from cadlag.commands.common import Talk
+from cadlag.commands.terminal import readable
 from cadlag.compare import RIVALS, compare, lacks, summarise
 from cadlag.methods import METHODS
+from cadlag.storage import read_tree, write_tree
 
 TINY = ("--draws", "5", "--warmup", "5", "--chains", "2", "--jobs", "1")
 N = 30
@@ -475,14 +479,73 @@ def test_columns_are_completed(data):
     assert found.stdout.split() == ["price"]
 
 
-def test_a_reader_that_leaves_does_not_stop_the_work():
+def test_a_reader_that_leaves_does_not_stop_the_work(monkeypatch):
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as nowhere:
-        words = Talk().out
-        words.file = nowhere
+        monkeypatch.setattr(sys, "stdout", nowhere)
+        talk = Talk()
         for _ in range(3):
-            words.print("never read")
+            talk.say("never read")
+        talk.end({})
+
+
+def test_a_full_disk_behind_standard_output_is_told_at_the_end(monkeypatch):
+    with open("/dev/full", "w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        talk = Talk()
+        for _ in range(3):
+            talk.say("never written")
+        with pytest.raises(OSError, match=r"took no words \(No space left on device\); the files are complete"):
+            talk.end({})
+
+
+def test_a_terminal_that_goes_away_does_not_stop_the_work(monkeypatch):
+    class Gone:
+        """As the end of a terminal is, whose window was closed."""
+
+        def write(self, text):
+            raise OSError(errno.EIO, "Input/output error")
+
+        def flush(self):
+            raise OSError(errno.EIO, "Input/output error")
+
+        def isatty(self):
+            return True
+
+        def fileno(self):
+            return os.open(os.devnull, os.O_WRONLY)
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    talk = Talk()
+    talk.note("never read")
+    with talk.bar("fitting") as report:
+        report([1, 2], 10, 0, 1.0)
+
+
+def program(*arguments, shell="", **environment):
+    """The command as a program, behind a line of shell such as a redirection."""
+    line = " ".join([sys.executable, "-m", "cadlag.cli", *map(str, arguments), shell])
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=os.environ | environment)
+
+
+@pytest.mark.parametrize(("shell", "code"), [(">&-", 0), (">/dev/full", 2), ("| true; exit ${PIPESTATUS[0]}", 0)])
+def test_output_that_nobody_takes(data, model, shell, code):
+    """Held back by Python until it ends, where it can no longer be told, unless it is flushed before."""
+    found = program("predict", model, data, "--drop-missing", shell=shell, PYTHONUNBUFFERED="")
+    assert "Traceback" not in found.stderr
+    assert "Exception ignored" not in found.stderr
+    assert found.returncode == code, found.stderr
+    assert ("error: " in found.stderr) == (code == 2)
+
+
+def test_a_working_directory_that_is_gone_is_noticed_before_the_work(tmp_path, data):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f"cd {gone}; rmdir {gone}; {sys.executable} -m cadlag.cli fit {data} -t sales -m ml_gp"
+    found = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert found.returncode == 2
+    assert "sales.cadlag cannot be written" in found.stderr
 
 
 @pytest.mark.slow
@@ -498,10 +561,135 @@ def test_results_are_written_though_nobody_reads(folder, data, streams):
     out.unlink()
 
 
-@pytest.mark.slow
-def test_output_into_a_closed_pipe(data, model):
-    command = f"{sys.executable} -m cadlag.cli predict {model} {data} --drop-missing"
-    code = command + " | true; echo ${PIPESTATUS[0]}"
-    found = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
-    assert "Traceback" not in found.stderr
-    assert found.stdout.strip() == "0"
+# Hostile and unlucky -------------------------------------------------------------------------------------------------
+
+NAMES = ("y[/]", "[bold]y[/bold]", "y\x1b[31m", "y\x1b]0;title\x07", "y\u202etxt", "y\x9b2J", "y" * 3000, "y\x85z")
+
+
+def odd_table(folder, name, other="x"):
+    rng = np.random.default_rng(1)
+    path = folder / "odd.csv"
+    lines = [f"{i},{rng.normal():.3f},{i + rng.normal():.3f}" for i in range(14)]
+    path.write_text("\n".join([f'day,{other},"{name}"', *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
+def test_names_reach_the_terminal_as_plain_text(folder, name):
+    """In the verdict, in notes, in messages, in tables: no markup, no escape, no flood."""
+    data, out = odd_table(folder, name), folder / "odd.cadlag"
+    said = run("fit", data, "-t", name, "-m", "ml_gp", "--set", "n_starts=1", "-o", out).output
+    said += run("fit", odd_table(folder, "z", name), "-t", "z", "-m", "network", "--set", "n_units=3", "-o", out,
+                *TINY).output  # fmt: skip
+    said += error("fit", odd_table(folder, "z", name), "-t", name + "?", "-o", out)
+    said += run("compare", data, "-t", name, "--methods", "random_forest,ml_gp", "--set", "n_starts=1",
+                "--folds", 2).output  # fmt: skip
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]", said)
+    assert max(map(len, said.splitlines())) < 2000
+    if len(name) < 100:
+        assert readable(name) in said
+
+
+def test_scores_are_written_before_they_are_shown(folder, data, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("a bug in the table")
+
+    monkeypatch.setattr("cadlag.commands.comparing._show", broken)
+    scores = folder / "before.csv"
+    with pytest.raises(RuntimeError, match="a bug in the table"):
+        run("compare", data, "-t", "sales", "--methods", "random_forest", "--folds", 2, "--drop-missing", "-o", scores)
+    assert len(scores.read_text().splitlines()) == 3
+
+
+def test_many_notes_are_no_flood(folder):
+    path = folder / "wide.csv"
+    names = [f"c{j}" for j in range(300)]
+    rows = [",".join(["7"] * 300 + [str(i), str(i * i)]) for i in range(9)]
+    path.write_text("\n".join([",".join([*names, "x", "y"]), *rows]) + "\n")
+    fit = ("fit", path, "-t", "y", "-m", "ml_gp", "--set", "n_starts=1", "-o", folder / "wide.cadlag")
+    said = run(*fit).stderr
+    assert said.count("note: ") == 20
+    assert "and 280 more notes, which --json lists" in said
+    assert len(json.loads(run(*fit, "--json").stdout)["notes"]) == 300
+
+
+@pytest.mark.parametrize("other", ["k=a", "intercept"])
+def test_what_matters_is_said_of_the_right_column(folder, other):
+    """A number that decides everything, beside a category that decides nothing."""
+    rng = np.random.default_rng(2)
+    path = folder / "collide.csv"
+    rows = []
+    for i in range(40):
+        x = rng.normal()
+        rows.append(f"{'abc'[i % 3]},{x:.4f},{3 * x + 0.1 * rng.normal():.4f}")
+    path.write_text("\n".join([f"k,{other},y", *rows]) + "\n")
+    fit = ("fit", path, "-t", "y", "-m", "kernel", "-o", folder / "c.cadlag", "--json", "--draws", 40, "--warmup", 60,
+           "--chains", 2)  # fmt: skip
+    if other == "k=a":
+        assert "both become 'k=a'" in error(*fit)
+        return
+    found = json.loads(run(*fit).stdout)
+    assert found["relevance"][0]["input"] == other
+    assert found["relevance"][0]["relevance"] > 0.5
+    summary = cadlag.load(folder / "c.cadlag").posterior_.summary()
+    assert "input_scales[intercept]" in summary["parameter"]
+    assert "input_scales[(intercept)]" in summary["parameter"]
+
+
+def test_a_result_goes_into_a_pipe(folder, data, model):
+    """As it does with process substitution; the pipe stays one."""
+    fifo = folder / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE, text=True) as reader:
+        run("predict", model, data, "-o", fifo, "--drop-missing")
+        assert len(column(reader.stdout.read(), "point")) == N
+    assert fifo.is_fifo()
+
+
+def test_the_place_of_a_result_is_checked_through_links(folder, data, model):
+    link = folder / "link.csv"
+    link.symlink_to("nowhere/real.csv")
+    assert "there is no directory" in error("predict", model, data, "-o", link, "--drop-missing")
+    link.unlink()
+    link.symlink_to(data.name)
+    before = data.read_bytes()
+    assert "is the file that is read" in error("predict", model, data, "-o", link, "--drop-missing")
+    assert data.read_bytes() == before
+
+
+HOSTILE = {
+    "depth": 10**9, "order": 10**9, "n_groups": 10**9, "n_units": 10**9, "n_maps": 10**9, "n_jobs": "abc",
+    "max_memory": 1e300, "n_atoms": 10**30, "progress": "abc", "alpha": float("inf"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["kernel", "network", "nngp", "diwp"])
+def test_a_hostile_model_neither_hangs_nor_exhausts(folder, data, method, monkeypatch):
+    """Bounds on what is read, and the reader's own limit of memory."""
+    path, bad = folder / f"fine-{method}.cadlag", folder / "hostile.cadlag"
+    small = {"diwp": ("--set", "n_steps=3", "--set", "n_inducing=5")}.get(method, ())
+    run("fit", data, "-t", "sales", "-m", method, "-o", path, "--drop-missing", *TINY, *small)
+    tree = read_tree(path, "model")
+    tried = 0
+    for name, value in HOSTILE.items():
+        if name in tree["settings"]:
+            write_tree(bad, tree | {"settings": tree["settings"] | {name: value}}, "model")
+            start = time.process_time()
+            result = CliRunner().invoke(app, ["predict", str(bad), str(data), "--drop-missing"])
+            assert result.exit_code in (0, 2), (name, result.exception)
+            assert time.process_time() - start < 5.0, name
+            tried += result.exit_code == 2
+    assert tried >= 2
+    write_tree(bad, tree | {"settings": tree["settings"] | {"max_memory": 1e300}}, "model")
+    assert cadlag.load(bad).max_memory is None
+    assert cadlag.load(bad, max_memory=1e9).max_memory == 1e9
+
+
+def test_a_model_of_more_rows_than_memory_holds_is_refused_on_reading(folder, data):
+    path, bad = folder / "fine-kernel.cadlag", folder / "large.cadlag"
+    run("fit", data, "-t", "sales", "-m", "kernel", "-o", path, "--drop-missing", *TINY)
+    tree = read_tree(path, "model")
+    n = 200_000
+    large = {"X": np.zeros((n, tree["n_features"])), "y": np.zeros(n)}
+    write_tree(bad, tree | {"data": large}, "model")
+    assert "holds more than may be read: An exact fit to 200000 rows needs" in error("predict", bad, data)

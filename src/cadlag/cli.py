@@ -25,6 +25,7 @@ except ImportError as missing:
     raise SystemExit(2) from None
 
 from cadlag import __version__
+from cadlag.commands.terminal import readable
 
 app = typer.Typer(
     name="cadlag", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -43,10 +44,12 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def guarded(*arguments: Any, **options: Any) -> None:
         try:
-            command(*arguments, **options)
+            try:
+                command(*arguments, **options)
+            finally:
+                _flush()
         except BrokenPipeError:
-            # Whoever read our output has seen enough; Python would complain once more when it closes the pipe.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            pass  # whoever read our output has seen enough
         except (ValueError, OSError, MemoryError) as error:
             if os.environ.get("CADLAG_TRACEBACK"):
                 raise
@@ -61,10 +64,19 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
+def _flush() -> None:
+    """Write out what standard output holds back, while an error can still be told; Python would complain once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
 def _complain(sentence: str) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     with suppress(SystemExit):  # rich's own, where nobody reads any more; the exit code is ours to give
-        console.print(Text.assemble(("error: ", "bold red"), sentence))
+        console.print(Text.assemble(("error: ", "bold red"), readable(sentence)))
 
 
 # Options -------------------------------------------------------------------------------------------------------------
@@ -287,6 +299,9 @@ def demo(
 
 def main() -> None:
     """Run the command line of this process."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  for good
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows a question mark
             stream.reconfigure(errors="replace")

@@ -7,33 +7,65 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from cadlag.commands.terminal import readable
 from cadlag.frames import read_frame, suggest
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers, Recipe
+from cadlag.storage import is_replaced, place_of
 from cadlag.verdict import CAUTION, GOOD, NOTE
 
+_MOST_NOTES = 20
 _MARKS = {GOOD: ("+", "bold green"), CAUTION: ("!", "bold yellow"), NOTE: ("-", "bold")}
 
 
-class _Words(Console):
-    """A console whose reader may leave: what is left to say is dropped, and the work goes on, for it ends in files."""
+class Stream:
+    """A stream whose reader may leave or whose disk may be full: the work goes on without it, for it ends in files.
 
-    def on_broken_pipe(self) -> None:
-        """Go quiet, and leave Python nothing to complain about when it closes the stream."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+    Parameters
+    ----------
+    stream
+        Standard output or standard error.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.failure: OSError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the stream's own."""
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop what nobody takes."""
+        self._try(lambda: self.stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, where there is still somebody."""
+        self._try(self.stream.flush)
+
+    def _try(self, action: Callable[[], Any]) -> None:
+        """Remember the first failure, and leave Python nothing to complain about when it closes the stream."""
+        if self.failure is not None:
+            return
+        try:
+            action()
+        except OSError as error:
+            self.failure = error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
 
 
 class Talk:
@@ -47,29 +79,38 @@ class Talk:
 
     def __init__(self, as_json: bool = False) -> None:
         self.as_json = as_json
-        self.err = _Words(stderr=True, soft_wrap=True, highlight=False)
+        self.err = Console(file=cast(Any, Stream(sys.stderr)), soft_wrap=True, highlight=False)
+        self._stdout = Stream(sys.stdout)
         wide = None if sys.stdout.isatty() else 120  # a pipe has no width, and a table shall not be cut
-        self.out = self.err if as_json else _Words(soft_wrap=True, highlight=False, width=wide)
+        words = Console(file=cast(Any, self._stdout), soft_wrap=True, highlight=False, width=wide)
+        self.out = self.err if as_json else words
         self.notes: list[str] = []
 
-    def note(self, text: str) -> None:
-        """Something that the command did by itself."""
-        self.notes.append(text)
-        self.err.print(Text.assemble(("note: ", "yellow"), text))
+    def note(self, *texts: str) -> None:
+        """What the command did by itself; beyond a screenful only JSON has all of it."""
+        for number, text in enumerate(texts):
+            self.notes.append(text)
+            if number < _MOST_NOTES:
+                self.err.print(Text.assemble(("note: ", "yellow"), readable(text)))
+        if len(texts) > _MOST_NOTES:
+            self.err.print(Text(f"and {len(texts) - _MOST_NOTES} more notes, which --json lists", "yellow"))
 
     def say(self, text: str, style: str = "") -> None:
         """A line of the result."""
-        self.out.print(Text(text, style=style))
+        self.out.print(Text(readable(text), style=style))
 
     def find(self, tone: str, text: str) -> None:
         """A finding, its tone as a mark and a colour."""
         mark, style = _MARKS[tone]
-        self.out.print(Text.assemble((f"{mark} ", style), text))
+        self.out.print(Text.assemble((f"{mark} ", style), readable(text)))
 
     def end(self, result: dict[str, Any]) -> None:
-        """The result for a script."""
+        """The result for a script, and a complaint of a standard output that took none, unless its reader left."""
         if self.as_json:
             print(json.dumps(_plain({**result, "notes": self.notes}), indent=1))
+        failure = self._stdout.failure
+        if failure is not None and not isinstance(failure, BrokenPipeError):
+            raise OSError(f"standard output took no words ({failure.strerror}); the files are complete")
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Any]:
@@ -105,13 +146,29 @@ def check_place(path: Path, *sources: Path) -> None:
     *sources
         What it is made from.
     """
-    folder = path.parent
+    place = place_of(str(path))
+    folder = Path(place).parent
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no directory {folder} for {path.name}: make it, or give another path")
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path} cannot be written: it is a directory, or its directory is closed to you")
+    if path.is_dir():
+        raise PermissionError(f"{path} cannot be written: it is a directory; give the path of a file")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: it is closed to you; make it writable, or give another path")
+    if is_replaced(place):
+        _try_to_write(folder, path)
     if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
         raise ValueError(f"{path} is the file that is read: give another path")
+
+
+def _try_to_write(folder: Path, path: Path) -> None:
+    """Make a file and remove it: what permissions say is not all, with disks that are read-only, full or gone."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise PermissionError(
+            f"{path} cannot be written ({error.strerror}): its directory is closed to you, full or gone"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -205,10 +262,10 @@ def read_table(
         The recipe and the numbers.
     """
     frame = read_frame(path)
+    talk.note(*frame.notes)
     recipe, notes = Recipe.learn(frame, target, ignore, category)
     numbers = recipe.encode(frame, with_target=True, drop_missing=drop)
-    for text in (*frame.notes, *notes, *numbers.notes):
-        talk.note(text)
+    talk.note(*notes, *numbers.notes)
     return recipe, numbers
 
 

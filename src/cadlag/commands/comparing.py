@@ -11,6 +11,7 @@ from rich.text import Text
 
 from cadlag import compare as comparison
 from cadlag.commands.common import Run, Talk, check_place, need, read_table
+from cadlag.commands.terminal import readable
 from cadlag.frames import suggest, write_csv
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers
@@ -72,7 +73,6 @@ def compare(
     rows = comparison.summarise(done)
     if not rows:
         raise ValueError("no method could be scored: see the notes")
-    _show(rows, recipe.target.name, talk)
     if out is not None:
         header = ("method", "fold", *comparison.SCORES)
         cells = [
@@ -85,6 +85,7 @@ def compare(
             axes = plots.plot_comparison(rows)
             axes.figure.savefig(stream, format=plot.suffix[1:], dpi=130)
         talk.say(f"Written: {plot}", "green")
+    _show(rows, recipe.target.name, talk)
     talk.end({"target": target, "n_folds": folds, "n_repeats": repeats, "methods": rows})
 
 
@@ -106,7 +107,8 @@ def _folds(numbers: Numbers, wanted: list[str], folds: int, repeats: int, run: R
 
 def _show(rows: list[dict[str, Any]], target: str, talk: Talk) -> None:
     """The means as a table, the best of each column in bold."""
-    table = Table(title=f"Predicting {target!r}: means over folds", title_justify="left", box=SIMPLE_HEAD)
+    title = Text(readable(f"Predicting {target!r}: means over folds"))
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     best = {key: (max if key == "log_score" else min)(row[key] for row in rows) for key in comparison.SCORES[:4]}
     for name in ("method", *comparison.SCORES):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)

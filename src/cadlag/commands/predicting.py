@@ -43,8 +43,7 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
     model, frame = load(model_path), read_frame(data)
     recipe = recipe_of(model, frame)
     numbers = recipe.encode(frame, drop_missing=drop_missing)
-    for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
-        talk.note(text)
+    talk.note(*frame.notes, *recipe.remarks(frame), *numbers.notes)
     values = np.full((frame.n_rows, 4), np.nan)
     try:
         values[numbers.rows] = _predictions(model, numbers.X, coverage)

@@ -34,8 +34,7 @@ def report(model_path: Path, out: Path, data: Path | None, drop_missing: bool, t
         if not recipe.target.name:
             raise ValueError(f"{model_path} does not say which column it predicts: fit it with the command")
         numbers = recipe.encode(frame, with_target=True, drop_missing=drop_missing)
-        for text in (*frame.notes, *recipe.remarks(frame), *numbers.notes):
-            talk.note(text)
+        talk.note(*frame.notes, *recipe.remarks(frame), *numbers.notes)
         X, y = numbers.X, numbers.y
         warn_of_seen_rows(model, X, y, talk)
     try:
