@@ -1,5 +1,7 @@
 """The same bits whatever the workers, the blocks and the interruptions."""
 
+import os
+import signal
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -189,3 +191,45 @@ def test_progress_is_told_of_every_round(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(calls) == len(store.blocks[0]) > 1
     assert calls[-1] == ([20] * N_CHAINS, 20)
     assert all(a[0] <= b[0] for a, b in pairwise(calls))
+
+
+class Deadly(KernelProcess):
+    """Its first prior density in another process ends that process, as a want of memory does."""
+
+    mark, boss = "", 0
+
+    def log_prior(self, position: Any) -> float:
+        if os.getpid() != self.boss and not os.path.exists(self.mark):
+            with open(self.mark, "w"):
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().log_prior(position)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "mark": self.mark, "boss": self.boss}
+
+
+def test_a_worker_that_is_killed_costs_no_draw(tmp_path):
+    plain = model()
+    deadly, store = Deadly(plain.X, plain.y), Store(N_CHAINS)
+    deadly.mark, deadly.boss = str(tmp_path / "killed"), os.getpid()
+    with pytest.warns(UserWarning, match="a worker ended, .* goes on with 1 instead of 2"):
+        assert run(deadly, plan("plain_nuts"), start(), TOTAL, store, n_jobs=2)
+    assert (tmp_path / "killed").exists()
+    assert_same(store, whole_run("plain_nuts"))
+
+
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), ValueError("a bug")])
+def test_an_interruption_inside_compiled_code_is_one(cause):
+    """Python reports it as a SystemError; one of any other cause is a bug and stays one."""
+
+    class Interrupted(KernelProcess):
+        def log_prior(self, position: Any) -> float:
+            raise SystemError("returned a result with an exception set") from cause
+
+    plain = model()
+    arguments = Interrupted(plain.X, plain.y), plan("independence"), start(), TOTAL, Store(N_CHAINS)
+    if isinstance(cause, KeyboardInterrupt):
+        assert not run(*arguments)
+    else:
+        with pytest.raises(SystemError):
+            run(*arguments)

@@ -430,6 +430,23 @@ def test_a_full_disk_is_one_sentence(folder, data, model, monkeypatch):
     assert not out.exists()
 
 
+def test_a_disk_that_has_become_full_does_not_cost_the_model(folder, data, monkeypatch):
+    """The place is tried before the work; what is drawn by then goes where there is space."""
+    small, real = folder / "small.cadlag", os.fsync
+
+    def full(descriptor):
+        if folder.name in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    said = error("fit", data, "-t", "sales", "-m", "ml_gp", "--drop-missing", "-o", small)
+    assert re.search(r"small\.cadlag cannot be written \(No space left on device\); free some space", said)
+    assert not small.exists()
+    (found,) = re.findall(r"The model is in (\S+)", said)
+    assert cadlag.load(found).n_features_in_ == 5
+
+
 def test_a_bug_is_not_a_mistake(data, model, monkeypatch):
     def broken(*arguments):
         raise TypeError("a bug")

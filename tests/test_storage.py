@@ -365,20 +365,27 @@ def test_a_pipe_is_written_into(tmp_path):
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-def test_a_device_is_written_into(tmp_path):
-    before = os.stat("/dev/null")
-    with replacing("/dev/null") as stream:
-        stream.write(b"nowhere")
-    assert (os.stat("/dev/null").st_ino, stat.S_ISCHR(os.stat("/dev/null").st_mode)) == (before.st_ino, True)
+def test_a_device_is_written_into():
+    """A terminal of the test's own, which nothing can replace: no file of the system is put at risk."""
+    ours, theirs = os.openpty()
+    try:
+        with replacing(os.ttyname(theirs)) as stream:
+            stream.write(b"words")
+        assert os.read(ours, 100) == b"words"
+    finally:
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_standard_output_keeps_what_it_holds(tmp_path):
-    code = "from cadlag.storage import replacing\nwith replacing('/dev/stdout') as stream: stream.write(b'second')"
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")  # as /dev/stdout is
+    code = "import sys\nfrom cadlag.storage import replacing\nwith replacing(sys.argv[1]) as out: out.write(b'second')"
     with open(tmp_path / "log", "ab") as log:
         log.write(b"first ")
         log.flush()
-        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "stdout")], stdout=log, check=True)
     assert (tmp_path / "log").read_bytes() == b"first second"
+    assert (tmp_path / "stdout").is_symlink()
 
 
 def test_nothing_reaches_a_pipe_from_a_block_that_fails(tmp_path):

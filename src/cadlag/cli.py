@@ -53,7 +53,7 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
         except (ValueError, OSError, MemoryError) as error:
             if os.environ.get("CADLAG_TRACEBACK"):
                 raise
-            _complain(str(error) or type(error).__name__)
+            _complain(_sentence(error))
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             remedy = "; with --resume DIR a run goes on where it was" if "resume" in options else ""
@@ -62,6 +62,13 @@ def _kindly(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(130) from None
 
     return guarded
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says; one of the system's own begins with a number that tells a user nothing."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
 
 
 def _flush() -> None:

@@ -288,9 +288,12 @@ def replacing(path: str) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, place)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(temporary):
             os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno is not None:
+            reason = f"{path} cannot be written ({error.strerror}); free some space on its disk, or give another path."
+            raise OSError(error.errno, reason) from error
         raise
     sync_directory(directory)
 

@@ -1,6 +1,7 @@
 """fit: table -> recipe -> draws -> model file and verdict."""
 
 import inspect
+import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,13 +58,23 @@ def fit(
         chosen, left_out, why = _choose(numbers, run, talk)
     else:
         chosen, left_out, why = _fit(method, numbers, run, run.resume, talk), None, ""
-    chosen.name_inputs(recipe.columns, recipe.to_tree()).save(place)
+    _save(chosen.name_inputs(recipe.columns, recipe.to_tree()), place)
     if why:
         talk.say(why)
     found = _judge(chosen, left_out, talk)
     talk.say(f"Written: {place}. Next: cadlag predict {place} NEW.csv, or cadlag report {place}", "green")
     talk.end({"model": str(place), "target": target, "inputs": recipe.columns, "method": chosen._method, "chosen": why,
               **found})  # fmt: skip
+
+
+def _save(model: Any, place: Path) -> None:
+    """Write the model; where that has become impossible since it was checked, write it somewhere else and say so."""
+    try:
+        model.save(place)
+    except OSError as error:
+        spare = Path(tempfile.mkdtemp(prefix="cadlag-")) / place.name
+        model.save(spare)
+        raise OSError(f"{error.strerror or error} The model is in {spare}") from error
 
 
 def _judge(model: Any, left_out: Any, talk: Talk) -> dict[str, Any]:

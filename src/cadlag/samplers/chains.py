@@ -6,12 +6,14 @@ bits. Chains are seeded by spawning, never by worker; each block uses one BLAS t
 """
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from cadlag.samplers import SAMPLERS
@@ -269,16 +271,38 @@ def run(
     ends = sorted({e for e in kernel.rendezvous if e < total} | {total})
     starts = list(chains)
     clock = _Clock(progress, total, plan.n_warmup)
-    try:
-        with Parallel(n_jobs=min(n_jobs or 1, len(starts)) if (n_jobs or 1) > 0 else n_jobs) as parallel:
-            for end in ends:
-                if all(start["done"] >= end for start in starts):
-                    continue
-                _reach(model, plan, starts, end, store, parallel, clock)
-                starts = _gather(kernel, plan, starts, end, store)
-    except KeyboardInterrupt:
-        return False
-    return True
+    n_workers = min(effective_n_jobs(n_jobs or 1), len(starts))
+    while True:
+        try:
+            with Parallel(n_jobs=n_workers) as parallel:
+                for end in ends:
+                    if all(start["done"] >= end for start in starts):
+                        continue
+                    _reach(model, plan, starts, end, store, parallel, clock)
+                    starts = _gather(kernel, plan, starts, end, store)
+        except KeyboardInterrupt:
+            return False
+        except SystemError as error:
+            # Ctrl-C inside the entry of a compiled function, as Python reports it.
+            if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+                raise
+            return False
+        except BrokenProcessPool:
+            if n_workers == 1:
+                raise
+            n_workers = _fewer(n_workers)
+        else:
+            return True
+
+
+def _fewer(n_workers: int) -> int:
+    """Half as many workers after one was killed: blocks are pure, those in flight are run again to the same bits."""
+    fewer = max(1, n_workers // 2)
+    warnings.warn(
+        f"a worker ended, perhaps for want of memory: the run goes on with {fewer} instead of {n_workers}",
+        UserWarning, stacklevel=5,
+    )  # fmt: skip
+    return fewer
 
 
 def _gather(kernel: Any, plan: Plan, starts: Sequence[State], end: int, store: Store) -> list[State]:

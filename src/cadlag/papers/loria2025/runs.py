@@ -316,10 +316,5 @@ def _write_figures(names: Iterable[str], scale: Scale, source: Path, out: Path) 
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file that is complete or absent."""
-    try:
-        with storage.replacing(str(path)) as stream:
-            stream.write(content)
-    except OSError as error:
-        raise OSError(
-            f"{path} cannot be written ({error.strerror}); free some space, or choose another one."
-        ) from error
+    with storage.replacing(str(path)) as stream:
+        stream.write(content)
