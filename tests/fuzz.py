@@ -6,6 +6,7 @@ python -m tests.fuzz --csv 5000 --models 2000 --processes 50 --seed 1 prints wha
 import argparse
 import multiprocessing
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 from cadlag.cli import app
+from cadlag.frames import read_frame
 from cadlag.methods import METHODS
 from cadlag.storage import read_tree, write_tree
 
@@ -35,11 +37,17 @@ CELLS = (
     "", "NA", "inf", "-inf", "nan", "1e308", "-1e308", "1e-320", "9" * 400, "0x10", "1_0", "-0", "true", "1,5", '"',
     "'", "a;b", "é", "\u0661", "2024-02-30", "0000-01-01", "9999-12-31", "01/02/2024", "x" * 5000, "=1+1", "\t",
     "\x1b[31m", "[bold]", "[/]", "None", " ", "\n", "\r", "\0", "\ufeff", "day", "y",
+    '"6 inches', '8"', '"a"b', '"a, b, c"', '"two\nlines"', "1" * 40_000 + "x", "9" * 40_000, "." * 40_000,
+    "\x1b]0;title\x07", "\x9b2J", "\u202etxt", "y[/]", "[link=x]", "kind=a", "kind=b", "intercept", "amplitude",
+    "20240131",
 )  # fmt: skip
+QUOTES = ('"6 inches', '8"', '"a"b', '"', '""', '"""', '"a;b"', 'a"b', '" a', 'b "', '"a,b"')
 LEAVES = (
     None, True, -1, 0, 2**70, 1.5, float("nan"), float("inf"), "", "x", [], {}, [1], {"a": 1}, np.zeros(0),
-    np.full(3, np.nan), np.zeros((2, 2, 2)), np.array(["a"]), np.arange(4),
+    np.full(3, np.nan), np.zeros((2, 2, 2)), np.array(["a"]), np.arange(4), 10**9, 10**30, 1e300, "%Q(", "((((", "%d%",
+    "kind=a", "Infinity",
 )  # fmt: skip
+SEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]")  # by a terminal, which it must not be
 
 
 def tiny(method):
@@ -85,7 +93,7 @@ def mutate_cells(rng, data):
     mark = ";" if b";" in data else ","
     lines = [line.split(mark) for line in data.decode().splitlines()]
     for _ in range(rng.integers(1, 6)):
-        line = lines[int(rng.integers(len(lines)))]
+        line = lines[0 if rng.random() < 0.2 else int(rng.integers(len(lines)))]
         place, cell = int(rng.integers(len(line))), CELLS[int(rng.integers(len(CELLS)))]
         match rng.integers(6):
             case 0 | 1:
@@ -104,7 +112,7 @@ def mutate_cells(rng, data):
 
 def mutate_tree(rng, tree):
     """One node of a model's tree replaced or removed."""
-    node = tree
+    node = tree["settings"] if rng.random() < 0.2 else tree["recipe"] if rng.random() < 0.1 else tree
     while True:
         key = list(node)[int(rng.integers(len(node)))] if isinstance(node, dict) else int(rng.integers(len(node)))
         inner = node[key]
@@ -142,6 +150,8 @@ def complaint(*arguments, seconds=SECONDS):
     """What is wrong with how a command ended, or the empty text."""
     with deadline(seconds):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if found := SEEN.search(result.output):
+        return f"the terminal is shown {found[0]!r}"
     if result.exit_code in (0, 2) and "Traceback" not in result.output and "longer than" not in result.output:
         return ""
     if result.exc_info is None:
@@ -184,6 +194,22 @@ def table_case(seed, i, folder, methods, check=complaint):
     else:
         wrong = check("fit", path, "-t", "y", "-o", out, "-m", method, *drop, *tiny(method))
     return wrong and f"table {i} of seed {seed}, {method}: {path.read_bytes()[:400]!r}: {wrong}"
+
+
+def quote_case(seed, i, folder, methods, check=complaint):
+    """A table with stray quotes in one line each: no row may vanish, whatever the quotes are taken for."""
+    rng = np.random.default_rng([seed, i])
+    mark = ",;"[int(rng.integers(2))]
+    lines = [[f"2024-01-{k + 1:02d}", "abc"[k % 3], f"{k / 2}", f"{k}"] for k in range(12)]
+    for _ in range(rng.integers(1, 5)):
+        lines[int(rng.integers(12))][int(rng.integers(4))] = QUOTES[int(rng.integers(len(QUOTES)))]
+    path = folder / "quotes.csv"
+    path.write_text("\n".join(mark.join(line) for line in [["day", "kind", "x", "y"], *lines]) + "\n")
+    try:
+        n_rows = read_frame(path).n_rows
+    except ValueError:
+        return ""
+    return "" if n_rows == 12 else f"quotes {i} of seed {seed}: {n_rows} rows of 12 in {path.read_text()!r}"
 
 
 def model_case(seed, i, folder, methods, check=complaint):
@@ -245,7 +271,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         methods = prepare(folder)
-        for case, n in ((table_case, options.csv), (model_case, options.models)):
+        for case, n in ((quote_case, options.csv), (table_case, options.csv), (model_case, options.models)):
             start = time.perf_counter()
             failures += run_apart(case, n, options.seed, folder, methods)
             seconds = time.perf_counter() - start

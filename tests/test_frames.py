@@ -248,6 +248,7 @@ def thirty(**changed):
         ({"row10": '10,2,"6 inches', "row11": '11,2,8"'}, 12, "closed only on line 13"),
         ({"row10": '10,2,"6 inches', "row11": '11,2,"s2"'}, 12, "closed only on line 13"),
         ({"row10": '"10,2,s1', "row12": '12",4,s0'}, 12, "closed only on line 14"),
+        ({"row10": '10,"2,s1', "row15": '",1,"s,0 "'}, 12, "closed only on line 17"),
     ],
 )
 def test_an_unclosed_quote_does_not_swallow_rows(table, changed, line, words):
@@ -259,7 +260,8 @@ def test_an_unclosed_quote_does_not_swallow_rows(table, changed, line, words):
     ("cell", "becomes"),
     [
         ('"a"b', "ab"), ('5" pipe', '5" pipe'), ('"two ""inches"""', 'two "inches"'), ('a "b"', 'a "b"'), ('""', ""),
-        ('"two\nlines"', "two\nlines"), ('"two, or\nthree,\nlines"', "two, or\nthree,\nlines"),
+        ('"two\nlines"', "two\nlines"), ('"a, b"', "a, b"), ('"a,\nb,\nc"', "a,\nb,\nc"),
+        ('"two, or\nthree,\nlines"', "two, or\nthree,\nlines"),
     ],
 )  # fmt: skip
 def test_harmless_quotes_are_still_taken(table, cell, becomes):

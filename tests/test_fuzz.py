@@ -5,7 +5,7 @@ import pytest
 
 from cadlag.methods import METHODS, load
 from cadlag.storage import read_tree, write_tree
-from fuzz import complaint, model_case, prepare, run_cases, table_case
+from fuzz import complaint, model_case, prepare, quote_case, run_cases, table_case
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -21,6 +21,10 @@ def folder(tmp_path_factory):
 
 def test_tables(folder):
     assert run_cases(table_case, range(60), 0, folder, ("nngp",)) == []
+
+
+def test_quotes(tmp_path):
+    assert run_cases(quote_case, range(500), 0, tmp_path, ()) == []
 
 
 def test_models(folder):

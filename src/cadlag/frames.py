@@ -264,9 +264,17 @@ def _refuse_swallowed(path: str, line: int, source: _Lines, cells: list[str], fo
 
 
 def _holds_rows(cell: str, j: int, n: int, delimiter: str) -> bool:
-    """Whether the lines of cell j of n are cut like the rest of its row, whole rows and the start of another."""
-    found = [line.count(delimiter) for line in re.split("\r\n|\r|\n", cell)]
-    return n > 1 and len(found) > 1 and found == [n - 1 - j, *[n - 1] * (len(found) - 2), j]
+    """Whether the lines of cell j of n are cut like the rest of its row, whole rows and the start of another.
+
+    With three columns or more whole rows will do, for the quote may end elsewhere than it began; lines of prose in a
+    table of two columns have a comma often enough.
+    """
+    lines = re.split("\r\n|\r|\n", cell)
+    if len(lines) < 2 or n < 2:
+        return False
+    first, *inner, last = [line.count(delimiter) for line in lines]
+    whole = first == n - 1 - j and all(count == n - 1 for count in inner)
+    return whole and (last == j or (n > 2 and len(inner) > 0))
 
 
 def _decode(path: str, data: bytes, notes: list[str]) -> str:
