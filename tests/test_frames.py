@@ -248,7 +248,7 @@ def thirty(**changed):
         ({"row10": '10,2,"6 inches', "row11": '11,2,8"'}, 12, "closed only on line 13"),
         ({"row10": '10,2,"6 inches', "row11": '11,2,"s2"'}, 12, "closed only on line 13"),
         ({"row10": '"10,2,s1', "row12": '12",4,s0'}, 12, "closed only on line 14"),
-        ({"row10": '10,"2,s1', "row15": '",1,"s,0 "'}, 12, "closed only on line 17"),
+        ({"row10": '10,"2,s1', "row15": '","s,0 "'}, 12, "closed only on line 17"),
     ],
 )
 def test_an_unclosed_quote_does_not_swallow_rows(table, changed, line, words):
