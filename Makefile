@@ -76,10 +76,10 @@ PRINTED := src/cadlag/papers/loria2025/printed.csv
 
 experiment: $(READY)
 	for plan in kernel network baselines; do \
-		$(BIN)/python -m cadlag.experiment run experiments/$$plan.toml --rows $(ROWS) --jobs 2 || exit; done
+		$(BIN)/python -m cadlag.papers.experiment run experiments/$$plan.toml --rows $(ROWS) --jobs 2 || exit; done
 
 table: $(READY)
-	@$(BIN)/python -m cadlag.experiment table --rows $(ROWS) --published $(PRINTED) --by data,method,configuration
+	@$(BIN)/python -m cadlag.papers.experiment table --rows $(ROWS) --published $(PRINTED) --by data,method,configuration
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache

@@ -22,8 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.jump_data import SCENARIOS, Problem, make_problem
 from benchmarks.rivals import METHODS, Fit
-from cadlag import experiment, metrics
-from cadlag.rows import Row, RowFile, Task, table
+from cadlag import metrics
+from cadlag.papers import experiment
+from cadlag.papers.rows import Row, RowFile, Task, table
 
 N_SEEDS = 20
 PREDICTED = (

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from typer.testing import CliRunner
 
-from cadlag.cli import app
+from cadlag.app.cli import app
 from cadlag.frames import read_frame
 from cadlag.methods import METHODS
 from cadlag.storage import read_tree, write_tree
@@ -161,7 +161,7 @@ def complaint(*arguments, seconds=SECONDS):
 
 def complaint_of_process(*arguments):
     """The same of the program as a shell runs it."""
-    command = [sys.executable, "-m", "cadlag.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "cadlag.app.cli", *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
     fine = result.returncode in (0, 2) and "Traceback" not in result.stderr
     return "" if fine else f"exit code {result.returncode}\n{result.stderr[-2000:]}"

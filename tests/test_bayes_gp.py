@@ -12,10 +12,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import BayesGPRegressor, load
 from cadlag.datasets import simulate
-from cadlag.experiment import evaluate_task
 from cadlag.methods import METHODS
 from cadlag.metrics import score
-from cadlag.rows import Task
+from cadlag.papers.experiment import evaluate_task
+from cadlag.papers.rows import Task
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"
 pytestmark = pytest.mark.filterwarnings(QUIET)

@@ -17,10 +17,10 @@ import pytest
 from typer.testing import CliRunner
 
 import cadlag
-from cadlag.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
-from cadlag.commands import fitting
-from cadlag.commands.common import Talk
-from cadlag.commands.terminal import readable
+from cadlag.app import fitting
+from cadlag.app.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
+from cadlag.app.common import Talk
+from cadlag.app.terminal import readable
 from cadlag.compare import RIVALS, compare, lacks, summarise
 from cadlag.methods import METHODS
 from cadlag.storage import read_tree, write_tree
@@ -157,7 +157,7 @@ def test_interruption_keeps_the_draws(folder, data, monkeypatch):
 
         return nullcontext(report)
 
-    monkeypatch.setattr("cadlag.commands.common.Talk.bar", interrupt)
+    monkeypatch.setattr("cadlag.app.common.Talk.bar", interrupt)
     out = folder / "partial.cadlag"
     result = run("fit", data, "-t", "sales", "-m", "nngp", "-o", out, "--drop-missing", "--draws", "5000",
                  "--warmup", "5", "--chains", "1")  # fmt: skip
@@ -451,7 +451,7 @@ def test_a_bug_is_not_a_mistake(data, model, monkeypatch):
     def broken(*arguments):
         raise TypeError("a bug")
 
-    monkeypatch.setattr("cadlag.commands.predicting._predictions", broken)
+    monkeypatch.setattr("cadlag.app.predicting._predictions", broken)
     with pytest.raises(TypeError, match="a bug"):
         run("predict", model, data, "--drop-missing")
 
@@ -460,9 +460,8 @@ def test_a_bug_is_not_a_mistake(data, model, monkeypatch):
 
 
 def test_help_and_version_do_not_load_the_numerical_libraries():
-    script = (
-        "import sys, cadlag.cli; print([m for m in ('numpy', 'numba', 'sklearn', 'matplotlib') if m in sys.modules])"
-    )
+    heavy = "'numpy', 'numba', 'sklearn', 'matplotlib'"
+    script = f"import sys, cadlag.app.cli; print([m for m in ({heavy}) if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "[]\n"
     assert run("--version").stdout == f"cadlag {cadlag.__version__}\n"
     text = run("--help").stdout
@@ -473,9 +472,9 @@ def test_help_and_version_do_not_load_the_numerical_libraries():
 
 def test_what_is_missing_is_said(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
-    monkeypatch.delitem(sys.modules, "cadlag.cli")
+    monkeypatch.delitem(sys.modules, "cadlag.app.cli")
     with pytest.raises(SystemExit) as found:
-        importlib.import_module("cadlag.cli")
+        importlib.import_module("cadlag.app.cli")
     assert found.value.code == 2
     assert capsys.readouterr().err == "the command needs typer: pip install 'cadlag[cli]'\n"
 
@@ -490,7 +489,7 @@ def test_methods_are_completed():
 def test_columns_are_completed(data):
     words = f"cadlag fit {data} --target pr"
     environment = {"_CADLAG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
-    script = "from cadlag.cli import app; app(prog_name='cadlag')"
+    script = "from cadlag.app.cli import app; app(prog_name='cadlag')"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                            env={**os.environ, **environment})  # fmt: skip
     assert found.stdout.split() == ["price"]
@@ -542,7 +541,7 @@ def test_a_terminal_that_goes_away_does_not_stop_the_work(monkeypatch):
 
 def program(*arguments, shell="", **environment):
     """The command as a program, behind a line of shell such as a redirection."""
-    line = " ".join([sys.executable, "-m", "cadlag.cli", *map(str, arguments), shell])
+    line = " ".join([sys.executable, "-m", "cadlag.app.cli", *map(str, arguments), shell])
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=os.environ | environment)
 
 
@@ -559,7 +558,7 @@ def test_output_that_nobody_takes(data, model, shell, code):
 def test_a_working_directory_that_is_gone_is_noticed_before_the_work(tmp_path, data):
     gone = tmp_path / "gone"
     gone.mkdir()
-    line = f"cd {gone}; rmdir {gone}; {sys.executable} -m cadlag.cli fit {data} -t sales -m ml_gp"
+    line = f"cd {gone}; rmdir {gone}; {sys.executable} -m cadlag.app.cli fit {data} -t sales -m ml_gp"
     found = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert found.returncode == 2
     assert "sales.cadlag cannot be written" in found.stderr
@@ -571,7 +570,7 @@ def test_results_are_written_though_nobody_reads(folder, data, streams):
     out = folder / "unread.csv"
     options = f"-t sales --drop-missing --methods ml_gp --folds 2 --out {out} {streams} | true; echo ${{PIPESTATUS[0]}}"
     found = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m cadlag.cli compare {data} {options}"], capture_output=True, text=True
+        ["bash", "-c", f"{sys.executable} -m cadlag.app.cli compare {data} {options}"], capture_output=True, text=True
     )
     assert found.stdout.strip() == "0"
     assert len(out.read_text().splitlines()) == 3
@@ -611,7 +610,7 @@ def test_scores_are_written_before_they_are_shown(folder, data, monkeypatch):
     def broken(*_):
         raise RuntimeError("a bug in the table")
 
-    monkeypatch.setattr("cadlag.commands.comparing._show", broken)
+    monkeypatch.setattr("cadlag.app.comparing._show", broken)
     scores = folder / "before.csv"
     with pytest.raises(RuntimeError, match="a bug in the table"):
         run("compare", data, "-t", "sales", "--methods", "random_forest", "--folds", 2, "--drop-missing", "-o", scores)

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cadlag import downloads
-from cadlag.datasets import load_uci
+from cadlag.datasets import downloads, load_uci
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

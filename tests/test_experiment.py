@@ -16,10 +16,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from cadlag import datasets, experiment, storage
+import cadlag
+from cadlag import datasets, storage
 from cadlag.baselines.ascent import Ascent
-from cadlag.experiment import FailedTasksError, evaluate_task, read_plan, run
-from cadlag.rows import Row, RowFile, Task, read_published, table
+from cadlag.methods import METHODS
+from cadlag.papers import experiment
+from cadlag.papers.experiment import FailedTasksError, evaluate_task, read_plan, run
+from cadlag.papers.rows import Row, RowFile, Task, read_published, sources_of, table, version_of
 from cadlag.samplers import chains
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
@@ -485,7 +488,7 @@ def test_command_line_errors(plan, path, constant, capsys, monkeypatch):
 
 def test_module_runs_as_a_command(path):
     RowFile(path).append(TASKS[0], {"rmse": 0.5}, 1.0)
-    command = [sys.executable, "-m", "cadlag.experiment", "table", "--rows", str(path), "--metrics", "rmse"]
+    command = [sys.executable, "-m", "cadlag.papers.experiment", "table", "--rows", str(path), "--metrics", "rmse"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1].split() == ["sim1d", "m", "1", "0.5", "(-)"]
 
@@ -517,3 +520,25 @@ def test_figures_as_the_paper_prints_them(tmp_path):
     file.write_text("data,method,metric,mean,sd\nsim1d,GP,coverage,9O,5\n")
     with pytest.raises(ValueError, match=r"printed\.csv has a coverage that is no number: .* '9O'"):
         read_published(file)
+
+
+def test_the_mark_of_a_row_is_that_of_the_files_its_method_runs_through():
+    root = Path(cadlag.__file__).parent
+    files = {method: {str(path.relative_to(root)) for path in sources_of(method)} for method in METHODS}
+    assert all("storage.py" in found and "posterior.py" in found for found in files.values())
+    assert not any(
+        name.startswith(("app/", "papers/", "plots/", "report/")) for found in files.values() for name in found
+    )
+    assert any("wishart" in name for name in files["diwp"])
+    assert not any("wishart" in name for name in files["kernel"])
+    assert len({frozenset(found) for found in files.values()}) == len(METHODS)
+    assert len(sources_of("another")) > 100
+
+
+@pytest.mark.parametrize(("touched", "changes"), [("models/nngp.py", ("nngp",)), ("storage.py", METHODS)])
+def test_a_mark_changes_with_those_files_alone(monkeypatch, touched, changes):
+    before = {method: version_of.__wrapped__(method) for method in METHODS}
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * str(path).endswith(f"cadlag/{touched}"))
+    after = {method: version_of.__wrapped__(method) for method in METHODS}
+    assert {method for method in METHODS if before[method] != after[method]} == set(changes)

@@ -88,6 +88,6 @@ def test_the_test_can_fail(tmp_path, monkeypatch):
     def broken(*arguments):
         raise TypeError("a bug")
 
-    monkeypatch.setattr("cadlag.commands.predicting.read_frame", broken)
-    monkeypatch.setattr("cadlag.commands.predicting.load", lambda path: None)
+    monkeypatch.setattr("cadlag.app.predicting.read_frame", broken)
+    monkeypatch.setattr("cadlag.app.predicting.load", lambda path: None)
     assert "TypeError: a bug" in complaint("predict", tmp_path / "a", tmp_path / "b")

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from cadlag import papers, storage
-from cadlag.commands import reproducing
+from cadlag.app import reproducing
 from cadlag.datasets import UCI_FEATURES
-from cadlag.experiment import read_plan, run
 from cadlag.methods import METHODS
+from cadlag.papers.experiment import read_plan, run
 from cadlag.papers.loria2025 import Part, agreement, curves, pairs, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
 from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, inputs, intercept, intervals, moves, splits
@@ -26,7 +26,7 @@ from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
 from cadlag.papers.loria2025.versions import SIMULATIONS, UCI, VERSIONS
-from cadlag.rows import Row, RowFile, Task
+from cadlag.papers.rows import Row, RowFile, Task
 
 PACKAGE = Path(papers.__file__).parent / "loria2025"
 MODULE = "cadlag.papers.loria2025.runs"
@@ -573,7 +573,7 @@ def test_killed_ten_times_the_tables_are_the_same(tmp_path):
     assert ", n = 5 |" in readme.text(whole)
 
 
-_COMMAND = [sys.executable, "-m", "cadlag.cli", "reproduce", "loria2025", "--quick", "--jobs", "2", "--only"]
+_COMMAND = [sys.executable, "-m", "cadlag.app.cli", "reproduce", "loria2025", "--quick", "--jobs", "2", "--only"]
 
 
 def _n_fits(folder):

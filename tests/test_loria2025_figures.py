@@ -10,7 +10,7 @@ from cadlag.papers.loria2025 import curves
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, QUICK
-from cadlag.rows import RowFile, Task
+from cadlag.papers.rows import RowFile, Task
 
 
 def made_up(want, rng):

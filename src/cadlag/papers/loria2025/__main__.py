@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cadlag.experiment import FailedTasksError
+from cadlag.papers.experiment import FailedTasksError
 from cadlag.papers.loria2025 import readme
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import Part

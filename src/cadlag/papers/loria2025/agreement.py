@@ -10,7 +10,7 @@ import numpy as np
 from cadlag.papers.loria2025.plan import TABLES, Scale
 from cadlag.papers.loria2025.tables import LABELS, NAMES, by_fit
 from cadlag.papers.loria2025.versions import SIMULATIONS, UCI, VERSIONS, version_of
-from cadlag.rows import Row
+from cadlag.papers.rows import Row
 
 TITLE = "Fits that warned that their chains do not agree (or searches did not end), and the median of the worst R-hat"
 _DATA = (*SIMULATIONS, *UCI)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import datasets
-from cadlag.experiment import fit_task
 from cadlag.methods import METHODS
-from cadlag.rows import Row, Task
+from cadlag.papers.experiment import fit_task
+from cadlag.papers.rows import Row, Task
 
 Array = NDArray[np.float64]
 Load = Callable[[str, int], datasets.Dataset]

@@ -9,7 +9,7 @@ import numpy as np
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.tables import LABELS, NAMES, by_fit, read_printed
 from cadlag.papers.loria2025.versions import DEPTHS, SIMULATIONS, UCI, version_of
-from cadlag.rows import Row
+from cadlag.papers.rows import Row
 
 TITLE = "RMSE of one fit less that of another on the same replicates or splits: mean (standard error)"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cadlag import datasets
 from cadlag.papers.loria2025.versions import DEPTHS, PUBLISHED, SIMULATIONS, UCI, VERSIONS, Version, version_of
-from cadlag.rows import Task
+from cadlag.papers.rows import Task
 
 METHODS = (*PUBLISHED, "network")
 PRIOR = "prior"  # stands for data where nothing is fitted

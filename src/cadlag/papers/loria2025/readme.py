@@ -10,7 +10,7 @@ from cadlag import storage
 from cadlag.papers.loria2025 import agreement, pairs, tables
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.plan import FULL, TABLES
-from cadlag.rows import Row
+from cadlag.papers.rows import Row
 
 START, END = "<!-- tables: written by the command, do not edit -->", "<!-- end of the tables -->"
 _FAR = 2.0

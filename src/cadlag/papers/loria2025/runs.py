@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from cadlag import storage
-from cadlag.experiment import FailedTasksError, evaluate_task, run
+from cadlag.papers.experiment import FailedTasksError, evaluate_task, run
 from cadlag.papers.loria2025 import curves, readme, tables
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
-from cadlag.rows import Row, RowFile, Task, key_of
+from cadlag.papers.rows import Row, RowFile, Task, key_of
 
 FITS = ("none", "missing", "again")
 TABLE_ROWS = "tables"

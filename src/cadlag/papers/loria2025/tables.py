@@ -14,7 +14,7 @@ import numpy as np
 
 from cadlag.papers.loria2025.plan import TABLES, Scale, Table
 from cadlag.papers.loria2025.versions import version_of
-from cadlag.rows import Row
+from cadlag.papers.rows import Row
 
 N_PRINTED = 20
 PRINTED = "printed"

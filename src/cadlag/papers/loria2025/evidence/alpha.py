@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from cadlag import datasets
-from cadlag.experiment import fit_task
 from cadlag.metrics import coverage, rmse
+from cadlag.papers.experiment import fit_task
 from cadlag.papers.loria2025.curves import grid, rise
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED, Version
+from cadlag.papers.rows import Row, Task
 from cadlag.posterior import RHAT_LIMIT
-from cadlag.rows import Row, Task
 
 NAME = "evidence-alpha"
 TITLE = "Dα-KP in one dimension against α: mean (standard deviation) over the fits, and the median (largest) R-hat"

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cadlag import datasets
-from cadlag.experiment import fit_task
 from cadlag.metrics import coverage, mae, rmse
+from cadlag.papers.experiment import fit_task
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.tables import Cell, read_printed, text
 from cadlag.papers.loria2025.versions import Version
-from cadlag.rows import Row, Task
+from cadlag.papers.rows import Row, Task
 
 
 @dataclass(frozen=True)

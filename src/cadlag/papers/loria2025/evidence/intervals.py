@@ -13,7 +13,7 @@ import numpy as np
 from cadlag import datasets
 from cadlag.papers.loria2025.evidence import comparison
 from cadlag.papers.loria2025.versions import PUBLISHED
-from cadlag.rows import Task
+from cadlag.papers.rows import Task
 
 NAME = "evidence-nngp"
 TITLE = "NNGP with one kernel map or two, 90 % intervals with the noise and without"

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import datasets
-from cadlag.experiment import fit_task
+from cadlag.papers.experiment import fit_task
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.versions import PUBLISHED
-from cadlag.rows import Row, Task
+from cadlag.papers.rows import Row, Task
 
 NAME = "evidence-chains"
 TITLE = "How often the paper's sampler moves in its 2,000 draws: median (least, most) over the fits"

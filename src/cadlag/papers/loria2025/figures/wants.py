@@ -7,7 +7,7 @@ from typing import Any
 from cadlag.papers.loria2025.curves import Curves
 from cadlag.papers.loria2025.plan import Scale
 from cadlag.papers.loria2025.versions import BEST, PUBLISHED, Version
-from cadlag.rows import Task
+from cadlag.papers.rows import Task
 
 
 @dataclass(frozen=True)

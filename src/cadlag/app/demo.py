@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     int
         Exit code.
     """
-    parser = argparse.ArgumentParser(prog="cadlag.demo", description="Fit the Nile flows and write what was found.")
+    parser = argparse.ArgumentParser(prog="cadlag.app.demo", description="Fit the Nile flows and write what was found.")
     parser.add_argument("--out", default="demo", help="directory for the results (default: demo)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the chains (default: 0)")
     options = parser.parse_args(argv)

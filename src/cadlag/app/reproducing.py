@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cadlag.commands.common import need
-from cadlag.experiment import FailedTasksError
+from cadlag.app.common import need
+from cadlag.papers.experiment import FailedTasksError
 
 PAPERS = ("loria2025",)
 

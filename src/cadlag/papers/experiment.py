@@ -3,8 +3,8 @@
 A task is one fit: a method with its configuration on one replicate or split. Its metrics become rows, and the same
 command picks up what is left.
 
-    python -m cadlag.experiment run PLAN --rows FILE [--jobs N] [--only data,...]
-    python -m cadlag.experiment table --rows FILE [--by data,method] [--metrics rmse,...] [--seeds N]
+    python -m cadlag.papers.experiment run PLAN --rows FILE [--jobs N] [--only data,...]
+    python -m cadlag.papers.experiment table --rows FILE [--by data,method] [--metrics rmse,...] [--seeds N]
 
 A plan is TOML, one `[[experiment]]` for each entry, or JSON, a list of such entries:
 
@@ -39,7 +39,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import datasets, metrics
 from cadlag.methods import METHODS, whole_fits
-from cadlag.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
+from cadlag.papers.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -245,7 +245,9 @@ def _tasks(
 
 def _parser() -> argparse.ArgumentParser:
     """Describe the command line."""
-    parser = argparse.ArgumentParser(prog="python -m cadlag.experiment", description="Run experiments, print tables.")
+    parser = argparse.ArgumentParser(
+        prog="python -m cadlag.papers.experiment", description="Run experiments, print tables."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     runner = commands.add_parser("run", help="do what is left of a plan")
     runner.add_argument("plan", help="a .toml or .json file")
@@ -292,4 +294,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     # Worker processes import what they run by name, and this copy is called __main__.
-    sys.exit(importlib.import_module("cadlag.experiment").main())
+    sys.exit(importlib.import_module("cadlag.papers.experiment").main())

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from cadlag.commands.terminal import readable
+from cadlag.app.terminal import readable
 from cadlag.frames import read_frame, suggest
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers, Recipe

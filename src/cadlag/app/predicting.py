@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from cadlag import metrics
-from cadlag.commands.common import Talk, check_place
+from cadlag.app.common import Talk, check_place
 from cadlag.estimators.names import plain_arrays
 from cadlag.frames import Frame, read_frame, to_csv, write_csv
 from cadlag.methods import load

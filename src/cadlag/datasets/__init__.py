@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cadlag import downloads
+from cadlag.datasets import downloads
 
 _T = TypeVar("_T")
 

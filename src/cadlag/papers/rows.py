@@ -5,13 +5,14 @@ A row file gains one line for each finished task. Tables are pure functions of t
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import json
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cadlag import storage
+from cadlag.methods import METHODS
 
 TABLE_METRICS = (
     "rmse", "mae", "crps", "coverage", "width", "diag_worst_rhat", "diag_worst_ess_bulk", "warned", "fit_cpu_seconds",
@@ -104,7 +106,7 @@ class RowFile:
         # JSON has no number that is not finite, so those are written as words.
         words = {name: float(x) if math.isfinite(x) else repr(float(x)) for name, x in values.items()}
         identity = dict(zip(Row._fields, task.key))
-        self._file.append({**identity, "metrics": words, "seconds": float(seconds), "version": _version()})
+        self._file.append({**identity, "metrics": words, "seconds": float(seconds), "version": version_of(task.method)})
 
     def read(self) -> list[Row]:
         """Return every row in the order of the file; none if there is no file, and a task's latest line only."""
@@ -137,16 +139,65 @@ def key_of(record: Mapping[str, Any], path: str) -> tuple[Any, ...]:
 
 
 @cache
-def _version() -> str:
-    """Return the installed version of the package, and a mark of its sources, which may differ between releases."""
+def version_of(method: str) -> str:
+    """Return the installed version, and a mark of the sources that a method runs through, which a row is made by.
+
+    Parameters
+    ----------
+    method
+        A name in the registry; anything else is marked by the whole package.
+
+    Returns
+    -------
+    str
+        As 0.1.0+1234abcd.
+    """
     try:
         release = version("cadlag")
     except PackageNotFoundError:
         release = "unknown"
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sources_of(method):
         digest.update(path.read_bytes())
     return f"{release}+{digest.hexdigest()[:8]}"
+
+
+def sources_of(method: str) -> list[Path]:
+    """Return the files of the package that a method imports, at any remove.
+
+    Parameters
+    ----------
+    method
+        A name in the registry; anything else imports the whole package.
+
+    Returns
+    -------
+    list of Path
+        In alphabetical order.
+    """
+    root = Path(__file__).parents[1]
+    if method not in METHODS:
+        return sorted(root.rglob("*.py"))
+    found: set[Path] = set()
+    waiting = [METHODS[method].__module__]
+    while waiting:
+        module = waiting.pop()
+        path = root.parent / Path(*module.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if path.exists() and path not in found:
+            found.add(path)
+            waiting += _imports(path)
+    return sorted(found)
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Yield the modules of the package that a file imports, and names from packages that may be modules too."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("cadlag."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cadlag":
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def table(

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from cadlag.commands.common import Talk, check_place, need
-from cadlag.commands.predicting import recipe_of, warn_of_seen_rows
+from cadlag.app.common import Talk, check_place, need
+from cadlag.app.predicting import recipe_of, warn_of_seen_rows
 from cadlag.frames import read_frame
 from cadlag.methods import load
 

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cadlag import compare as comparison
-from cadlag.commands.common import Run, Talk, check_place, need, read_table
-from cadlag.commands.terminal import readable
+from cadlag.app.common import Run, Talk, check_place, need, read_table
+from cadlag.app.terminal import readable
 from cadlag.frames import suggest, write_csv
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers

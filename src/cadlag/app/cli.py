@@ -1,6 +1,6 @@
 """cadlag fit | predict | compare | report | reproduce | demo: the command line, and nothing but its syntax.
 
-What a command does is in `cadlag.commands`, which is imported when one runs: help and completion must be instant, and
+What a command does is in the modules beside it, imported when one runs: help and completion must be instant, and
 the numerical libraries take seconds. Exit code 0 is success, 1 fits that failed in `reproduce`, 2 a user's mistake (one
 sentence, never a traceback), 130 an interruption.
 """
@@ -25,7 +25,7 @@ except ImportError as missing:
     raise SystemExit(2) from None
 
 from cadlag import __version__
-from cadlag.commands.terminal import readable
+from cadlag.app.terminal import readable
 
 app = typer.Typer(
     name="cadlag", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -35,7 +35,7 @@ app = typer.Typer(
 
 
 def _work(name: str) -> Any:
-    return import_module(f"cadlag.commands.{name}")
+    return import_module(f"cadlag.app.{name}")
 
 
 def _kindly(command: Callable[..., None]) -> Callable[..., None]:
@@ -301,7 +301,7 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Find the year in which the Nile fell: fit, report, picture, predictions and model."""
-    raise typer.Exit(_work("common").need("cadlag.demo", "cli").main(["--out", str(out), "--seed", str(seed)]))
+    raise typer.Exit(_work("common").need("cadlag.app.demo", "cli").main(["--out", str(out), "--seed", str(seed)]))
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from cadlag.commands.common import Run, Talk, check_place, read_table
+from cadlag.app.common import Run, Talk, check_place, read_table
 from cadlag.frames import suggest
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers
