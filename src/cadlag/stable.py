@@ -31,6 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 _DENSITY, _CDF, _SF = 0, 1, 2
 _GAUSS_NODES, _GAUSS_WEIGHTS = legendre.leggauss(20)
 _N_LEVEL_PANELS, _N_ANGLE_PANELS = 24, 8
+RESOLVED = (1e-6, 2.0 - 1e-6)  # alpha whose density can be computed, besides 2
 _SPLIT = math.log(0.3)  # F lies in (0.32, 0.75) here for every alpha
 _DEGREE = 15
 _NODES = chebyshev.chebpts1(_DEGREE + 1)
@@ -358,7 +359,7 @@ class PositiveStable:
         return math.log(rest) + rate * math.log1p(-rest), rate
 
     def _tabulate(self, kind: int, ends: tuple[float, float], slopes: tuple[float, float]) -> FloatArray:
-        if not 1e-6 <= self.alpha <= 2.0 - 1e-6:
+        if not RESOLVED[0] <= self.alpha <= RESOLVED[1]:
             raise ValueError(f"alpha must lie in [1e-6, 2 - 1e-6] for the density to be resolved, got {self.alpha}")
 
         def function(y: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from cadlag.app.terminal import readable
+from cadlag.estimators.settings import shown
 from cadlag.frames import read_frame, suggest
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers, Recipe
@@ -198,17 +199,27 @@ class Run:
     more: dict[str, Any] = field(default_factory=dict)
 
     def check(self, methods: Sequence[str]) -> None:
-        """Refuse a further setting that none of the methods has."""
-        known = sorted({name for method in methods if method in METHODS for name in METHODS[method]().get_params()})
+        """Refuse a further setting that none of the methods has, and a value that none of those can take."""
+        kinds = [METHODS[method] for method in methods if method in METHODS]
+        known = sorted({name for kind in kinds for name in kind._settings})
         for name in self.more:
             if name not in known:
-                raise ValueError(f"there is no setting {name!r} of {' or '.join(methods)}: {suggest(name, known)}")
+                raise ValueError(f"there is no setting {shown(name)} of {' or '.join(methods)}: {suggest(name, known)}")
+        for name, value in self.settings().items():
+            refused = [kind._settings[name].complaint(name, value) for kind in kinds if name in kind._settings]
+            if refused and all(refused):
+                raise ValueError(refused[0])
+        if len(kinds) == 1:  # what a method asks of several settings together
+            kinds[0](**{name: value for name, value in self.settings().items() if name in known})._check_settings()
 
     def settings(self) -> dict[str, Any]:
         """Keyword arguments of an estimator."""
         jobs = min(self.chains, os.cpu_count() or 1) if self.jobs is None else self.jobs
         return {"random_state": self.seed, "n_jobs": jobs, "n_draws": self.draws, "n_warmup": self.warmup,
                 "n_chains": self.chains, **self.more}  # fmt: skip
+
+
+_AS_JSON = {"True": "true", "False": "false", "None": "null"}  # as one writes them in Python
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -228,10 +239,10 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ValueError(f"--set takes NAME=VALUE, such as --set alpha=1.5, got {pair!r}")
+            raise ValueError(f"--set takes NAME=VALUE, such as --set alpha=1.5, got {shown(pair)}")
         try:
-            found[name] = json.loads(text.lower() if text in ("True", "False", "None") else text)
-        except ValueError:
+            found[name] = json.loads(_AS_JSON.get(text, text))
+        except (ValueError, RecursionError):  # a word, or an integer or a list beyond what Python reads
             found[name] = text
     return found
 

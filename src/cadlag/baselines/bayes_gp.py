@@ -1,7 +1,7 @@
 """y ~ N(Fβ, σ²(K* + gI)), all unknowns sampled: the Bayesian Gaussian process of R's tgp, its scikit-learn face."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import Scaling, refuse_foreign, refuse_huge, refuse_not_finite, require_memory
+from cadlag.estimators.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
 from cadlag.kernels.stationary import CORRELATIONS
 from cadlag.models.least_squares import independent_columns
 from cadlag.models.linear_mean_process import LinearMeanProcess
@@ -27,7 +28,6 @@ PRESETS: dict[str, tuple[str, bool, tuple[int, int, int]]] = {
     "tgp_default": ("expsep", True, (1000, 4000, 2)),
     "loria_bhadra": ("matern", False, (10_000, 20_000, 1)),
 }
-SCALED_OVER = ("train", "train_and_test")
 
 
 class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
@@ -107,9 +107,20 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "bayes_gp"
-    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "preset", "correlation", "nu", "m0r1", "sampler", "n_warmup", "n_chains", "thin",
-    )  # fmt: skip
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared(*SAMPLED),
+        "preset": Word(tuple(PRESETS), of_run=True),
+        "correlation": Either(
+            f"None or one of {', '.join(CORRELATIONS)}", (Nothing(), Word(tuple(CORRELATIONS))), of_run=True
+        ),
+        "nu": Number(0.0, 50.0, of_run=True),
+        "m0r1": Either("True, False, or None for the preset's", (Nothing(), Truth()), of_run=True),
+        "scale_over": Word(("train", "train_and_test")),
+        "include_beta_var": Truth(),
+        "emulate_tgp_matern_bug": Truth(),
+        "sampler": Word((*SAMPLERS, "tgp"), of_run=True),
+        "thin": Whole(1, 10**6, of_run=True),
+    }
     fit_intercept = False
     noise_variance = None
     noise_prior_on = "variance"
@@ -172,8 +183,7 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
         Self
             Not yet fitted; `fit` wants `X_test`, as tgp scales inputs over training and test rows.
         """
-        if preset not in PRESETS:
-            raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}")
+        cls._settings["preset"].require("preset", preset)
         burn, total, every = PRESETS[preset][2]
         kept = (total - burn) // every
         chain = {
@@ -185,23 +195,6 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
             "sampler": "tgp",
         }
         return cls(**{"preset": preset, "scale_over": "train_and_test", **chain, **settings})
-
-    # Settings --------------------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        self._check_common_settings(
-            {"thin": 1}, {"preset": tuple(PRESETS), "scale_over": SCALED_OVER, "sampler": (*SAMPLERS, "tgp")}
-        )
-        if self.correlation is not None and self.correlation not in CORRELATIONS:
-            raise ValueError(f"correlation must be None or one of {', '.join(CORRELATIONS)}, got {self.correlation!r}")
-        is_number = isinstance(self.nu, int | float | np.number) and not isinstance(self.nu, bool)
-        if not (is_number and 0.0 < self.nu <= 50.0):
-            raise ValueError(f"nu must be a number in (0, 50], got {self.nu!r}")
-        for name in ("include_beta_var", "emulate_tgp_matern_bug"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if not (self.m0r1 is None or isinstance(self.m0r1, bool | np.bool_)):
-            raise ValueError(f"m0r1 must be True, False, or None for the preset's, got {self.m0r1!r}")
 
     @property
     def wants_test_inputs(self) -> bool:

@@ -1,8 +1,7 @@
 """y = f(x) + ε, f a Gaussian process whose kernel is drawn layer by layer from inverse Wishart laws: the face."""
 
-import numbers
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,17 +11,28 @@ from threadpoolctl import threadpool_limits
 
 from cadlag.baselines.ascent import Ascent, initial_parameters, judge, parameter_shapes
 from cadlag.baselines.wishart_atoms import Atoms
-from cadlag.estimators.base import POINTS, AtomRegressor, as_seed
+from cadlag.estimators.base import AtomRegressor, as_seed
 from cadlag.estimators.files import checked
 from cadlag.estimators.names import distinct, input_names
 from cadlag.estimators.scaling import refuse_overflow, require_memory
+from cadlag.estimators.settings import (
+    MOST_DRAWS,
+    MOST_LAYERS,
+    Either,
+    Nothing,
+    Number,
+    Numbers,
+    Setting,
+    Truth,
+    Whole,
+    Word,
+    shared,
+)
 from cadlag.gaussian import NotPositiveDefiniteError
 from cadlag.posterior import Posterior
 from cadlag.samplers.progress import TextProgress
 
 Array = NDArray[np.float64]
-
-PT_MODES = ("exact", "bayesfunc")
 
 
 class DIWPRegressor(AtomRegressor):
@@ -101,6 +111,21 @@ class DIWPRegressor(AtomRegressor):
     """
 
     _method: ClassVar[str] = "diwp"
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("n_atoms", "standardize", "point", "max_memory", "progress", "random_state"),
+        "n_maps": Whole(1, MOST_LAYERS),
+        "n_inducing": Whole(1, 10**6),
+        "n_steps": Whole(1, 10**8),
+        "learning_rates": Numbers(),
+        "n_samples": Whole(1, 10**6),
+        "batch_size": Either(
+            f"an integer from 1 to {MOST_DRAWS:,}, or None for all rows", (Nothing(), Whole(1, MOST_DRAWS))
+        ),
+        "amplitude": Truth(),
+        "learn_inputs": Truth(),
+        "pt_mode": Word(("exact", "bayesfunc")),
+        "noise_variance": Either("one positive number, or None to learn it", (Nothing(), Number())),
+    }
 
     def __init__(
         self,
@@ -138,30 +163,12 @@ class DIWPRegressor(AtomRegressor):
         self.progress = progress
         self.random_state = random_state
 
-    # Settings --------------------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        counts = ["n_maps", "n_inducing", "n_steps", "n_samples", "n_atoms"]
-        for name in counts + (["batch_size"] if self.batch_size is not None else []):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
-        for name in ("amplitude", "learn_inputs"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        for name, allowed in {"pt_mode": PT_MODES, "point": POINTS}.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        known = self.noise_variance
-        if known is not None and not (isinstance(known, numbers.Real) and 0.0 < known < np.inf):
-            raise ValueError(f"noise_variance must be one positive number, or None to learn it, got {known!r}")
-        rates = np.asarray(self.learning_rates)
-        if rates.dtype.kind not in "iuf" or rates.ndim != 1 or not len(rates) or not np.all(rates > 0.0):
-            raise ValueError(f"learning_rates must be a list of positive numbers, got {self.learning_rates!r}")
+    # What settings stand for -----------------------------------------------------------------------------------------
 
     def _rates(self) -> Array:
         rates = np.asarray(self.learning_rates, dtype=float)
-        return rates[np.arange(self.n_steps) * len(rates) // self.n_steps]
+        steps = int(self.n_steps)
+        return rates[np.arange(steps) * len(rates) // steps]
 
     def _known_noise(self) -> float | None:
         if self.noise_variance is None:
@@ -182,9 +189,11 @@ class DIWPRegressor(AtomRegressor):
     def _require_fit_memory(self, n: int, rows: int) -> None:
         size = min(self.n_inducing, n)
         arrays = (12.0 + self.n_samples) * size * rows + (30.0 + self.n_samples) * size**2
+        atoms = 2.0 * self.n_atoms * (0.5 * size**2 + 1.5 * size + 1.0)
         require_memory(
-            8.0 * self.n_maps * arrays, f"A fit to {n} rows", "use a smaller batch_size or n_inducing", self.max_memory
-        )
+            8.0 * (self.n_maps * (arrays + atoms) + 4.0 * self.n_steps), f"A fit to {n} rows",
+            "use a smaller batch_size, n_inducing, n_atoms or n_steps", self.max_memory,
+        )  # fmt: skip
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
@@ -226,7 +235,9 @@ class DIWPRegressor(AtomRegressor):
         # Without a layer nothing is random, and one evaluation is as good as many.
         draws = int(self.n_samples) if n_layers else 1
         ascent = Ascent(X, y, self._known_noise(), draws, rows, self._counted)
-        progress = TextProgress(label="climbing") if self.progress is True else self.progress or None
+        progress = (
+            self.progress if callable(self.progress) else TextProgress(label="climbing") if self.progress else None
+        )
         self.trace_ = ascent.climb(rng, self.parameters_, self._rates(), progress)
         if not np.isfinite(self.trace_).any():
             if len(self.trace_) < self.n_steps:

@@ -1,14 +1,14 @@
 """y ~ N(μ, σ²(R(β) + gI)), β, g, μ, σ² at their largest likelihood: the Gaussian process of mlegp."""
 
-import numbers
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.estimators.base import POINTS
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.scaling import require_memory
+from cadlag.estimators.settings import Number, Setting, Whole, shared
 from cadlag.models.ml_process import MLProcess
 
 Array = NDArray[np.float64]
@@ -60,6 +60,11 @@ class MLGPRegressor(ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "ml_gp"
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("standardize", "point", "max_memory", "n_jobs", "random_state"),
+        "n_starts": Whole(1, 10**6),
+        "nugget": Number(),
+    }
     fit_intercept = False  # the mean is constant
     n_atoms = 1
 
@@ -112,11 +117,3 @@ class MLGPRegressor(ConditionedRegressor):
         scale = float(self.response_scaling_.scale)
         draws["inverse_ranges"] = draws["inverse_ranges"] / self.input_scaling_.scale**2
         return {**draws, "mean": self._in_units(draws["mean"]), "variance": draws["variance"] * scale**2}
-
-    def _check_settings(self) -> None:
-        if isinstance(self.n_starts, bool) or not isinstance(self.n_starts, int | np.integer) or self.n_starts < 1:
-            raise ValueError(f"n_starts must be an integer of at least 1, got {self.n_starts!r}")
-        if not (isinstance(self.nugget, numbers.Real) and 0.0 < float(self.nugget) < np.inf):
-            raise ValueError(f"nugget must be a positive number, got {self.nugget!r}")
-        if self.point not in POINTS:
-            raise ValueError(f"point must be one of {', '.join(POINTS)}, got {self.point!r}")

@@ -1,6 +1,6 @@
 """f ~ N(0, cK_L), y = f + ε: the neural network Gaussian process, which has the paper's kernel and no random scales."""
 
-import numbers
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
+from cadlag.estimators.settings import MOST_LAYERS, SAMPLED, Either, Number, Setting, Truth, Whole, Word, shared
 from cadlag.models.nngp import NNGP
 
 Array = NDArray[np.float64]
-
-SAMPLERS = ("nuts", "ml")
 
 
 class NNGPRegressor(SampledRegressor, ConditionedRegressor):
@@ -80,9 +79,12 @@ class NNGPRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "nngp"
-    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "n_maps", "amplitude", "noise_prior_on", "sampler", "n_warmup", "n_chains", "standardize",
-    )  # fmt: skip
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        "n_maps": Whole(1, MOST_LAYERS, of_run=True),
+        "amplitude": Either("True, False or a positive number", (Truth(), Number()), of_run=True),
+        "sampler": Word(("nuts", "ml"), of_run=True),
+    }
     fit_intercept = False  # the maps have a constant of their own
 
     def __init__(
@@ -136,6 +138,7 @@ class NNGPRegressor(SampledRegressor, ConditionedRegressor):
         Self
             The fitted regressor.
         """
+        self._check_settings()
         return super().fit(X, y, checkpoint) if self.sampler != "ml" else self._fit_maximum(X, y)
 
     def extend(self, n_draws: int = 1000) -> Self:
@@ -151,13 +154,18 @@ class NNGPRegressor(SampledRegressor, ConditionedRegressor):
         Self
             The same regressor with more draws.
         """
+        self._check_settings()
         if self.sampler == "ml":
             raise ValueError('there is nothing to extend: sampler="ml" has no draws, "nuts" has')
         return super().extend(n_draws)
 
     def _make_model(self, X: Array, y: Array) -> NNGP:
-        known = None if self.amplitude is True else 1.0 if self.amplitude is False else float(self.amplitude)
-        return NNGP(X, y, int(self.n_maps), known, self._known_noise(len(y)), self.noise_prior_on)
+        return NNGP(X, y, int(self.n_maps), self._known_amplitude(), self._known_noise(len(y)), self.noise_prior_on)
+
+    def _known_amplitude(self) -> float | None:
+        if isinstance(self.amplitude, bool | np.bool_):
+            return None if self.amplitude else 1.0
+        return float(self.amplitude)
 
     def _require_fit_memory(self, n: int) -> None:
         require_memory(
@@ -170,11 +178,3 @@ class NNGPRegressor(SampledRegressor, ConditionedRegressor):
 
     def _kernel(self) -> Any:
         return "plain_nuts"
-
-    def _check_settings(self) -> None:
-        self._check_common_settings({"n_maps": 1}, {"sampler": SAMPLERS})
-        known = isinstance(self.amplitude, bool | np.bool_) or (
-            isinstance(self.amplitude, numbers.Real) and 0.0 < float(self.amplitude) < np.inf
-        )
-        if not known:
-            raise ValueError(f"amplitude must be True, False or a positive number, got {self.amplitude!r}")

@@ -1,8 +1,6 @@
 """y = Σ_j w_j sign(a_j + b_jᵀx) + ε, infinitely many units, w_j with infinite variance: Loría & Bhadra's "Stable"."""
 
-import math
-import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
+from cadlag.estimators.settings import SAMPLED, Number, Setting, Truth, Word, shared
 from cadlag.models.shallow.cells import MOST_CELLS, find_cells
 from cadlag.models.shallow.kernel import CellSweeps, PublishedMoves
 from cadlag.models.shallow.model import NOISE_LAWS, ShallowStable
@@ -100,9 +99,13 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "shallow_stable"
-    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "alpha", "nu", "noise_prior", "sampler", "emulate_published", "n_warmup", "n_chains", "standardize",
-    )  # fmt: skip
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("alpha", "noise_variance", "standardize", *SAMPLED),
+        "nu": Number(of_run=True),
+        "noise_prior": Word(tuple(NOISE_LAWS), of_run=True),
+        "sampler": Word(tuple(KERNELS), of_run=True),
+        "emulate_published": Truth(of_run=True),
+    }
     fit_intercept = False
     noise_prior_on = "variance"
 
@@ -143,15 +146,6 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
         self.random_state = random_state
 
     # The model -------------------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        self._check_alpha()
-        self._check_common_settings({}, {"sampler": tuple(KERNELS), "noise_prior": NOISE_LAWS})
-        if not isinstance(self.emulate_published, bool | np.bool_):
-            raise ValueError(f"emulate_published must be True or False, got {self.emulate_published!r}")
-        is_number = isinstance(self.nu, numbers.Real) and not isinstance(self.nu, bool)
-        if not (is_number and 0.0 < self.nu < math.inf):
-            raise ValueError(f"nu must be a positive number, got {self.nu!r}")
 
     def _known_noise(self, n: int) -> float | Array | None:
         known = super()._known_noise(n)

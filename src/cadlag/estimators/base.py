@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from cadlag.estimators.files import FiledRegressor
 from cadlag.estimators.names import refuse_twice
@@ -25,13 +25,13 @@ from cadlag.estimators.scaling import (
     require_memory,
     warn_of_constants,
 )
+from cadlag.estimators.settings import MOST_DRAWS, SHARED, Whole
 from cadlag.gaussian import sample_normal
 from cadlag.predictive import Predictive
 
 Array = NDArray[np.float64]
 
 KINDS = ("observation", "function")
-POINTS = ("median", "mean")
 _CHUNK_BYTES = 2**28
 
 
@@ -91,14 +91,12 @@ class AtomRegressor(FiledRegressor):
 
     def _learn_scaling(self, X: Array, y: Array) -> None:
         inputs_only = isinstance(self.standardize, str)
-        if inputs_only and self.standardize != "inputs":
-            raise ValueError(f'standardize must be True, False or "inputs", got {self.standardize!r}')
         self.input_scaling_ = Scaling.learn(X, bool(self.standardize))
         response = Scaling.learn(y, bool(self.standardize))
         self.response_scaling_ = Scaling(response.centre, np.ones_like(response.scale)) if inputs_only else response
 
     def _take_new_inputs(self, X: Any) -> Array:
-        check_is_fitted(self)
+        self._require_fitted()
         refuse_foreign("X", X)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False, ensure_all_finite=False)
         columns = getattr(self, "feature_names_in_", None)
@@ -139,8 +137,6 @@ class AtomRegressor(FiledRegressor):
         Any
             Predictions (m,), or a pair.
         """
-        if self.point not in POINTS:
-            raise ValueError(f'point must be "median" or "mean", got {self.point!r}')
         _check_kind(kind)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov cannot both be asked: the covariance holds the variances")
@@ -241,8 +237,7 @@ class AtomRegressor(FiledRegressor):
             (m, n_samples).
         """
         _check_kind(kind)
-        if not (isinstance(n_samples, int | np.integer) and n_samples >= 1):
-            raise ValueError(f"n_samples must be an integer of at least 1, got {n_samples!r}")
+        Whole(1, MOST_DRAWS).require("n_samples", n_samples)
         inputs = self._take_new_inputs(X)
         self._require_square(len(inputs))
         rng = as_generator(random_state)
@@ -310,10 +305,9 @@ def as_seed(random_state: Any) -> np.random.SeedSequence:
     np.random.SeedSequence
         The seed; fresh entropy for None.
     """
+    SHARED["random_state"].require("random_state", random_state)
     if random_state is None:
         return np.random.SeedSequence()
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return np.random.SeedSequence(int(random_state))
     if isinstance(random_state, np.random.SeedSequence):
         # A copy: spawning from the caller's own would make the next fit another one.
         return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
@@ -321,4 +315,4 @@ def as_seed(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
-    raise ValueError(f"random_state must be None, an integer of at least 0 or a numpy generator, got {random_state!r}")
+    return np.random.SeedSequence(int(random_state))

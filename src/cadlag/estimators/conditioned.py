@@ -5,7 +5,6 @@ A model supplies `condition(position)`, an atom with `moments`, `mean`, `joint` 
 """
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,15 +14,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from cadlag.estimators.base import POINTS, as_generator
+from cadlag.estimators.base import as_generator
 from cadlag.estimators.left_out import LeaveOneOut
 from cadlag.estimators.names import distinct, grouped_columns, input_names, labels_beside
 from cadlag.estimators.scaling import refuse_overflow
 from cadlag.estimators.stored import StoredRegressor
-from cadlag.models.noise import NOISE_PRIORS
 from cadlag.models.probes import probe_rows
 from cadlag.posterior import Table
 
@@ -36,35 +33,11 @@ _WORTH_WORKERS = 1e10  # operations
 class ConditionedRegressor(StoredRegressor):
     """A regressor each of whose atoms is a Gaussian process given the data."""
 
-    alpha: Any
     fit_intercept: bool
     noise_variance: Any
     noise_prior_on: str
     random_state: Any
     n_jobs: int | None
-
-    # Settings --------------------------------------------------------------------------------------------------------
-
-    def _check_alpha(self) -> None:
-        if isinstance(self.alpha, str) and self.alpha == "sample":
-            raise ValueError('alpha="sample" is reserved for a later version: give a number in (0, 2]')
-        is_number = isinstance(self.alpha, numbers.Real) and not isinstance(self.alpha, bool)
-        if not (is_number and 0.0 < self.alpha <= 2.0):
-            raise ValueError(f"alpha must be a number in (0, 2], got {self.alpha!r}")
-
-    def _check_common_settings(self, least: Mapping[str, int], choices: Mapping[str, Sequence[str]]) -> None:
-        least = {**least, "n_draws": 1, "n_warmup": 0, "n_chains": 1, "n_atoms": 1}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < bound:
-                raise ValueError(f"{name} must be an integer of at least {bound}, got {value!r}")
-        for name, allowed in {**choices, "noise_prior_on": NOISE_PRIORS, "point": POINTS}.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
-        if self.noise_variance is not None:
-            known = np.asarray(self.noise_variance)
-            if known.dtype.kind not in "iuf" or not np.all((known > 0) & np.isfinite(known)):
-                raise ValueError("noise_variance must be positive and finite, or None to learn it")
 
     def _known_noise(self, n: int) -> float | Array | None:
         if self.noise_variance is None:
@@ -125,8 +98,8 @@ class ConditionedRegressor(StoredRegressor):
         inputs, atoms = self._with_intercept(X), self._atoms()
         jobs = self.n_jobs if len(atoms) * self.model_.operations_to_condition > _WORTH_WORKERS else 1
         pieces = np.array_split(atoms, min(len(atoms), 8)) if jobs not in (None, 1) else [atoms]
-        parallel = Parallel(n_jobs=min(jobs or 1, len(pieces)))
-        parts = parallel(delayed(_moments_of)(self.model_, piece, inputs) for piece in pieces)
+        workers = jobs and min(jobs, len(pieces))
+        parts = Parallel(n_jobs=workers)(delayed(_moments_of)(self.model_, piece, inputs) for piece in pieces)
         means, variances, noise = zip(*parts)
         return np.concatenate(means), np.concatenate(variances), np.concatenate(noise)
 
@@ -157,7 +130,7 @@ class ConditionedRegressor(StoredRegressor):
         LeaveOneOut
             The predictive law of each row, and how far to trust it.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         with threadpool_limits(1, user_api="blas"):
             parts = [self.model_.leave_one_out(position) for position in self.posterior_.atoms(n_atoms)]
         errors, variances = (np.stack(part) for part in zip(*parts))
@@ -192,7 +165,7 @@ class ConditionedRegressor(StoredRegressor):
             A row an input or a group of them: 5 %, 50 % and 95 % quantiles of the share, and of its stable scale (in
             any of the model's groups; the largest of those of inputs that are permuted together).
         """
-        check_is_fitted(self)
+        self._require_fitted()
         rng = as_generator(random_state)
         X = self.model_.X[rng.permutation(len(self.model_.X))[:n_rows]]
         parts = grouped_columns(input_names(self), groups)

@@ -4,7 +4,7 @@ What is read is checked before it is used, for the compiled code looks at no bou
 are a ValueError.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.names import refuse_twice
 from cadlag.estimators.scaling import Scaling
+from cadlag.estimators.settings import Setting
 from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
@@ -24,13 +25,11 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
     """A regressor that knows its data, the names of its inputs and its file."""
 
     _method: ClassVar[str]
+    _settings: ClassVar[Mapping[str, Setting]]
     input_scaling_: Scaling
     response_scaling_: Scaling
 
     # What a method supplies ------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        raise NotImplementedError
 
     def _own_tree(self) -> dict[str, Any]:
         """What a file holds besides settings and scaling."""
@@ -47,6 +46,18 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
     def _standardised_data(self) -> tuple[Array, Array]:
         """Training inputs and responses as the model sees them."""
         raise NotImplementedError
+
+    # Settings --------------------------------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        """Refuse the first setting that it cannot have; a method adds what it asks of several together."""
+        for name, setting in self._settings.items():
+            setting.require(name, getattr(self, name))
+
+    def _require_fitted(self) -> None:
+        """Refuse a question before fit, or after a setting has been changed to what it cannot have."""
+        check_is_fitted(self)
+        self._check_settings()
 
     # The data and their names ----------------------------------------------------------------------------------------
 
@@ -99,7 +110,7 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
         path
             Where; the file is complete or absent.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         names = getattr(self, "feature_names_in_", None)
         tree = {
             "method": self._method,
@@ -183,7 +194,7 @@ def _number(value: Any) -> Array:
 def plain(value: Any) -> Any:
     """A setting as a file can hold it."""
     if isinstance(value, np.generic):
-        return value.item()
+        return float(value) if isinstance(value, np.floating) else value.item()  # a longdouble is its own item
     if isinstance(value, str | int | float | bool | type(None)):
         return value
     array = np.asarray(value)

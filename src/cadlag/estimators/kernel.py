@@ -1,19 +1,19 @@
 """y = ψ(x) + ε, ψ the deep α-stable kernel process of Loría & Bhadra (2025): the scikit-learn face."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.base import KINDS, as_generator
 from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
+from cadlag.estimators.settings import MOST_LAYERS, SAMPLED, SHARED, Setting, Truth, Whole, Word, shared
 from cadlag.gaussian import sample_normal
 from cadlag.models.grouped import GroupedProcess
 from cadlag.models.kernel_process import PRESETS, KernelProcess
@@ -101,10 +101,16 @@ class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "kernel"
-    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "alpha", "depth", "order", "preset", "fit_intercept", "centers", "n_groups", "noise_prior_on", "sampler",
-        "n_warmup", "n_chains", "standardize",
-    )  # fmt: skip
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        "depth": Whole(1, MOST_LAYERS, of_run=True),
+        "order": Whole(0, 100, of_run=True),  # beyond which moments of the activation overflow
+        "preset": Word(tuple(PRESETS), of_run=True),
+        "fit_intercept": Truth(of_run=True),
+        "sampler": Word(tuple(SAMPLERS), of_run=True),
+        "centers": Truth(of_run=True),
+        "n_groups": Whole(1, 100, of_run=True),
+    }
 
     def __init__(
         self,
@@ -196,12 +202,7 @@ class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
         return frozenset(name for name, values in draws.items() if values.ndim == 4)
 
     def _check_settings(self) -> None:
-        self._check_alpha()
-        self._check_common_settings(
-            {"order": 0, "depth": 1, "n_groups": 1}, {"preset": PRESETS, "sampler": tuple(SAMPLERS)}
-        )
-        if not isinstance(self.centers, bool | np.bool_):
-            raise ValueError(f"centers must be True or False, got {self.centers!r}")
+        super()._check_settings()
         if self.n_groups > 1 and self.preset != "theorem":
             raise ValueError(
                 f'n_groups > 1 needs a random output scale for each group: use preset "theorem", got {self.preset!r}'
@@ -230,13 +231,12 @@ class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
         Array
             (n_draws, m, m), in standard units.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         self._refuse_groups("sample_kernels")
         layer = self.depth if layer is None else layer
         if layer not in range(self.depth + 1):
             raise ValueError(f"layer must be an integer between 0 and depth = {self.depth}, got {layer!r}")
-        if n_draws not in range(1, 10**9):
-            raise ValueError(f"n_draws must be an integer of at least 1, got {n_draws!r}")
+        SHARED["n_draws"].require("n_draws", n_draws)
         inputs = self.model_.X if X is None else self._with_intercept(self._take_new_inputs(X))
         positions = self.posterior_.atoms(n_draws)
         require_memory(

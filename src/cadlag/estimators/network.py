@@ -2,11 +2,11 @@
 
 import math
 import numbers
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.base import as_generator
 from cadlag.estimators.breaks import BreakPlanes, BreakPoints
@@ -14,6 +14,7 @@ from cadlag.estimators.conditioned import ConditionedRegressor
 from cadlag.estimators.names import labels_beside
 from cadlag.estimators.sampled import SampledRegressor
 from cadlag.estimators.scaling import require_memory
+from cadlag.estimators.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
 from cadlag.models.network.kernel import LADDER, ExchangedSweeps, Sweeps
 from cadlag.models.network.model import ACTIVATIONS, StableNetwork
 
@@ -100,10 +101,15 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "network"
-    _settings_of_a_run: ClassVar[tuple[str, ...]] = (
-        "alpha", "n_units", "activation", "bulk", "input_scales", "amplitude", "noise_prior_on", "sampler", "n_warmup",
-        "n_chains", "standardize",
-    )  # fmt: skip
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        "n_units": Whole(1, 10_000, of_run=True),
+        "activation": Word(tuple(ACTIVATIONS), of_run=True),
+        "bulk": Either('True, False or "auto"', (Truth(), Word(("auto",))), of_run=True),
+        "input_scales": Truth(of_run=True),
+        "amplitude": Either("a positive number, or None to learn it", (Nothing(), Number()), of_run=True),
+        "sampler": Word(tuple(KERNELS), of_run=True),
+    }
     fit_intercept = True
 
     def __init__(
@@ -149,18 +155,6 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
         self.random_state = random_state
 
     # The model -------------------------------------------------------------------------------------------------------
-
-    def _check_settings(self) -> None:
-        self._check_alpha()
-        self._check_common_settings({"n_units": 1}, {"activation": tuple(ACTIVATIONS), "sampler": tuple(KERNELS)})
-        if not (isinstance(self.bulk, bool | np.bool_) or (isinstance(self.bulk, str) and self.bulk == "auto")):
-            raise ValueError(f'bulk must be True, False or "auto", got {self.bulk!r}')
-        if not isinstance(self.input_scales, bool | np.bool_):
-            raise ValueError(f"input_scales must be True or False, got {self.input_scales!r}")
-        known = self.amplitude
-        is_number = isinstance(known, numbers.Real) and not isinstance(known, bool)
-        if known is not None and not (is_number and 0.0 < known < math.inf):
-            raise ValueError(f"amplitude must be a positive number, or None to learn it, got {known!r}")
 
     def _known_noise(self, n: int) -> float | Array | None:
         known = super()._known_noise(n)
@@ -237,7 +231,7 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
         BreakPoints or BreakPlanes
             A table, with the draws of the largest jump's place behind it in one dimension.
         """
-        check_is_fitted(self)
+        self._require_fitted()
         if self.model_.activation == "relu":
             raise ValueError('a network of ReLU units is continuous: fit with activation "auto" or "sign"')
         positions = self.posterior_.atoms(n_atoms)

@@ -44,6 +44,7 @@ def partial_dependence(
     Predictive
         The law at each value, in units of y.
     """
+    model._require_fitted()
     rows, columns = np.asarray(X, dtype=float), np.atleast_1d(column)
     values = np.asarray(grid, dtype=float).reshape(-1, len(columns))
     picked = np.sort(as_generator(random_state).permutation(len(rows))[:n_rows])

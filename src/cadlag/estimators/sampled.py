@@ -11,15 +11,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.base import as_seed
 from cadlag.estimators.files import plain
+from cadlag.estimators.settings import SHARED
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.posterior import Posterior
 from cadlag.samplers.chains import Plan, Store, new_chains, run
@@ -32,7 +32,6 @@ Array = NDArray[np.float64]
 class SampledRegressor(StoredRegressor):
     """A regressor whose atoms are the draws of Markov chains."""
 
-    _settings_of_a_run: ClassVar[tuple[str, ...]]
     sampler: str
     n_draws: int
     n_warmup: int
@@ -80,7 +79,7 @@ class SampledRegressor(StoredRegressor):
             self._require_fit_memory(len(y))
             self.model_ = self._make_model(X, y)
             seed = as_seed(self.random_state)
-            total = int(self.n_warmup + self.n_draws)
+            total = int(self.n_warmup) + int(self.n_draws)
             store: Store = Store(self.n_chains)
             if checkpoint is not None:
                 durable = self._open_checkpoint(checkpoint, seed)
@@ -102,9 +101,8 @@ class SampledRegressor(StoredRegressor):
         Self
             The same regressor with more draws.
         """
-        check_is_fitted(self)
-        if not (isinstance(n_draws, int | np.integer) and n_draws >= 1):
-            raise ValueError(f"n_draws must be an integer of at least 1, got {n_draws!r}")
+        self._require_fitted()
+        SHARED["n_draws"].require("n_draws", n_draws)
         done = self.chains_[0]["done"]
         store = Store(len(self.chains_))
         self._run(self.chains_, done + int(n_draws), store, done, self.posterior_)
@@ -117,7 +115,7 @@ class SampledRegressor(StoredRegressor):
         return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy, self.model_.dimension)
 
     def _fingerprint(self) -> str:
-        settings = {name: plain(getattr(self, name)) for name in (*self._settings_of_a_run, "random_state")}
+        settings = {name: plain(getattr(self, name)) for name, setting in self._settings.items() if setting.of_run}
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         # The known noise in standard units, since the same number means something else beside another y.
         known = self.model_.noise_variance
@@ -127,7 +125,7 @@ class SampledRegressor(StoredRegressor):
 
     def _run(self, chains: Any, total: int, store: Store, keep_from: int, before: Posterior | None = None) -> None:
         plan = Plan(self._kernel(), int(self.n_warmup))
-        progress = TextProgress() if self.progress is True else self.progress or None
+        progress = self.progress if callable(self.progress) else TextProgress() if self.progress else None
         try:
             finished = run(self.model_, plan, chains, total, store, self.n_jobs, progress)
         except ArithmeticError as error:
