@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cadlag.cli import app
-from cadlag.commands.common import Run, parse_settings
 from typer.testing import CliRunner
 
 from cadlag import NNGPRegressor
+from cadlag.app.cli import app
+from cadlag.app.common import Run, parse_settings
 from cadlag.estimators.partial import partial_dependence
 from cadlag.estimators.settings import MOST_SHOWN, Number, Numbers, Stability, Whole, shown
 from cadlag.methods import METHODS, load
@@ -405,3 +405,41 @@ def test_fingerprints_are_those_of_earlier_versions(method):
     model = METHODS[method](n_chains=np.int64(2), random_state=3, n_draws=7)
     model.model_ = SimpleNamespace(X=np.array([[1.0, 0.5], [1.0, -2.0]]), y=np.array([0.25, 4.0]), noise_variance=None)
     assert model._fingerprint() == FINGERPRINTS[method]
+
+
+CHANGED = {
+    "alpha": 1.5, "order": 0, "depth": 2, "fit_intercept": False, "noise_variance": 0.5,
+    "n_units": 4, "bulk": False, "activation": "sign", "n_maps": 3, "standardize": False, "n_chains": 2, "n_warmup": 3,
+    "nu": 2.0,
+}  # fmt: skip
+ASKED = {"n_jobs": 2, "max_memory": 1e9, "progress": False, "random_state": 5}
+QUICK = {"n_draws": 4, "n_warmup": 4, "n_chains": 1, "random_state": 0, "n_steps": 3, "n_inducing": 4, "n_starts": 1}
+
+
+def small(method):
+    known = METHODS[method]._settings
+    return METHODS[method](**{name: value for name, value in QUICK.items() if name in known})
+
+
+# After the fit -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_setting_that_draws_depend_on_is_not_changed_under_a_fitted_model(method, tmp_path):
+    """Nor written beside draws that it did not make; what concerns only how it is asked may be changed."""
+    model = small(method).fit(X, Y)
+    before = model.predict(X)
+    other = {name: value for name, value in CHANGED.items() if name in model._settings}
+    assert other
+    for name, value in other.items():
+        now = getattr(model, name)
+        model.set_params(**{name: value})
+        for question in (lambda: model.predict(X), lambda: model.save(tmp_path / "m.cadlag")):
+            with pytest.raises(ValueError, match=f"^{name} was .* when the model was fitted and is .*: set it back"):
+                question()
+        assert not (tmp_path / "m.cadlag").exists()
+        model.set_params(**{name: now})
+    model.set_params(**{name: value for name, value in ASKED.items() if name in model._settings})
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.save(tmp_path / "m.cadlag")
+    np.testing.assert_array_equal(load(tmp_path / "m.cadlag").predict(X), before)

@@ -83,6 +83,7 @@ class AtomRegressor(FiledRegressor):
         refuse_huge("y", y)
         warn_of_constants(X, columns)
         self.__dict__.pop("recipe_", None)  # that of other data
+        self._remember_settings()
         self._learn_scaling(X, y)
         spread = float(self.response_scaling_.scale)
         if spread < LEAST_SPREAD:

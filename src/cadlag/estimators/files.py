@@ -6,6 +6,7 @@ are a ValueError.
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cadlag.estimators.names import refuse_twice
 from cadlag.estimators.scaling import Scaling
-from cadlag.estimators.settings import Setting
+from cadlag.estimators.settings import FREE, Setting, shown
 from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]
@@ -26,6 +27,7 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
 
     _method: ClassVar[str]
     _settings: ClassVar[Mapping[str, Setting]]
+    _fitted_with: Mapping[str, Any] = MappingProxyType({})
     input_scaling_: Scaling
     response_scaling_: Scaling
 
@@ -55,9 +57,19 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
             setting.require(name, getattr(self, name))
 
     def _require_fitted(self) -> None:
-        """Refuse a question before fit, or after a setting has been changed to what it cannot have."""
+        """Refuse a question before fit, or after a setting has been changed that the draws depend on."""
         check_is_fitted(self)
         self._check_settings()
+        for name, then in self._fitted_with.items():
+            now = plain(getattr(self, name))
+            if not (type(now) is type(then) and np.array_equal(now, then)):
+                raise ValueError(
+                    f"{name} was {shown(then)} when the model was fitted and is {shown(now)}: set it back, or fit again"
+                )
+
+    def _remember_settings(self) -> None:
+        """Keep what the fit depends on, to notice a change of it."""
+        self._fitted_with = {name: plain(getattr(self, name)) for name in self._settings if name not in FREE}
 
     # The data and their names ----------------------------------------------------------------------------------------
 
@@ -131,6 +143,7 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
         """From a file; how much memory it may take is for whoever reads it to say, not for the file."""
         model = cls(**{**tree["settings"], "max_memory": max_memory})
         model._check_settings()
+        model._remember_settings()
         p = model.n_features_in_ = _count(tree["n_features"])
         names = tree["feature_names"]
         if names is not None:

@@ -246,6 +246,8 @@ SHARED: Mapping[str, Setting] = {
     "progress": Either("True, False, None or a callable", (Truth(), Nothing(), Function())),
     "random_state": Seed(of_run=True),
 }
+# What may be changed after a fit: how it is asked, or gone on with.
+FREE = ("n_draws", "n_jobs", "point", "n_atoms", "max_memory", "progress", "random_state")
 SAMPLED = ("n_draws", "n_warmup", "n_chains", "n_jobs", "point", "n_atoms", "max_memory", "progress", "random_state")
 
 
