@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow fuzz bench jumps tgp-reference docs experiment table clean
+.PHONY: demo test check unit slow fuzz same-draws bench jumps tgp-reference docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
@@ -50,6 +50,15 @@ fuzz: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.fuzz --csv $(CSV) --models $(MODELS) \
 		--processes $(PROCESSES) --seed $(SEED)
 
+# Draws, predictions and files of this tree beside those of another revision, bit for bit:
+# make same-draws BASE=v0.1.0 ONLY=network FRESH=1
+BASE ?= HEAD
+ONLY ?=
+FRESH ?=
+
+same-draws: $(READY)
+	$(BIN)/python -m tests.same_draws --base $(BASE) --only "$(ONLY)" $(if $(FRESH),--fresh)
+
 bench: $(BENCH)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
@@ -82,4 +91,4 @@ table: $(READY)
 	@$(BIN)/python -m cadlag.papers.experiment table --rows $(ROWS) --published $(PRINTED) --by data,method,configuration
 
 clean:
-	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .same-draws
