@@ -373,7 +373,9 @@ def command(method: str, *settings: str) -> Callable[[], Arrays]:
             )  # fmt: skip
             cadlag_command(folder, "predict", "model.cadlag", "new.csv", "-o", "out.csv")
             written = (Path(folder) / "out.csv").read_bytes()
-        return {"predictions": np.frombuffer(written, dtype=np.uint8), **numbers_in(json.loads(said), "said")}
+        predicted = np.loadtxt(written.decode().splitlines(), delimiter=",", skiprows=1)
+        return {"predictions": predicted, "written": np.frombuffer(written, dtype=np.uint8),
+                **numbers_in(json.loads(said), "said")}  # fmt: skip
 
     return run
 

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -189,15 +190,17 @@ class Run:
 
 
 @contextmanager
-def started(source: Path, results: Path, compiled: Path, only: str) -> Iterator[Run]:
+def started(source: Path, results: Path, compiled: Path, scratch: str, only: str) -> Iterator[Run]:
     """The driver on a source tree, with one thread, ended with the context whatever happens."""
     for folder in (results, compiled):
         folder.mkdir(parents=True, exist_ok=True)
+    places = {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(compiled), "TMPDIR": scratch}
     threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-    environment = {**os.environ, **threads, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": str(compiled)}
     command = [sys.executable, str(DRIVER), str(results), "--source", str(source), "--only", only]
     with (results / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, env={**os.environ, **places, **threads}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
     try:
         yield Run(process, results)
     finally:
@@ -228,26 +231,27 @@ def results_of_base(base: Path, fresh: bool) -> Path:
 
 
 @contextmanager
-def both(revision: str, only: str, fresh: bool) -> Iterator[tuple[Run, Run]]:
-    """This tree and the base at work side by side."""
+def both(revision: str, mark: str, only: str, fresh: bool) -> Iterator[tuple[Run, Run]]:
+    """This tree, known by the mark of its sources, and the base at work side by side."""
     STORE.mkdir(exist_ok=True)
     base = checkout(revision)
-    compiled = STORE / "compiled" / mark_of_sources(ROOT / "src")
+    compiled = STORE / "compiled" / mark
     compiled.mkdir(parents=True, exist_ok=True)
     drop_all_but(compiled, KEPT)
+    theirs = results_of_base(base, fresh)
     with ExitStack() as stack:
-        ours = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        here = stack.enter_context(started(ROOT / "src", ours, compiled, only))
-        there = stack.enter_context(started(base / "src", results_of_base(base, fresh), base / "compiled", only))
+        scratch = stack.enter_context(tempfile.TemporaryDirectory())
+        here = stack.enter_context(started(ROOT / "src", Path(scratch) / "results", compiled, scratch, only))
+        there = stack.enter_context(started(base / "src", theirs, base / "compiled", scratch, only))
         yield here, there
 
 
 def compare(revision: str, only: str = "", fresh: bool = False) -> int:
     """A line a case and one for all of them; 1 if any differs."""
-    began, names = time.perf_counter(), cases(only)
+    began, names, mark = time.perf_counter(), cases(only), mark_of_sources(ROOT / "src")
     counts = dict.fromkeys((EQUAL, DIFFERENT, NEW), 0)
     width = max(map(len, names))
-    with both(revision, only, fresh) as (here, there):
+    with both(revision, mark, only, fresh) as (here, there):
         for name, twin in names.items():
             ours = here.wait_for(name)
             verdict, text = judge(ours, there.wait_for(name), None if twin is None else here.wait_for(twin))
@@ -256,7 +260,9 @@ def compare(revision: str, only: str = "", fresh: bool = False) -> int:
     new = f", {counts[NEW]} new" if counts[NEW] else ""
     seconds = time.perf_counter() - began
     print(f"{counts[EQUAL]} equal, {counts[DIFFERENT]} different{new}: this tree and {revision}, {seconds:.0f} s")
-    return int(counts[DIFFERENT] > 0)
+    if changed := mark != mark_of_sources(ROOT / "src"):
+        print("this tree was changed while it ran, so that nothing is known of it: run again")
+    return int(changed or counts[DIFFERENT] > 0)
 
 
 def main() -> int:
@@ -265,6 +271,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="words that a case's name holds")
     parser.add_argument("--fresh", action="store_true", help="run the base again, though its results are kept")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: nothing stays behind
     try:
         return compare(options.base, options.only, options.fresh)
     except KeyboardInterrupt:

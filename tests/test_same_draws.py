@@ -12,7 +12,7 @@ from cadlag.methods import METHODS
 from cadlag.models.kernel_process import PRESETS
 from cadlag.samplers import SAMPLERS
 from draws import CASES, Fit, twin_of
-from same_draws import DIFFERENT, EQUAL, NEW, ROOT, Result, compare, differences, judge
+from same_draws import DIFFERENT, EQUAL, NEW, ROOT, Result, compare, differences, judge, mark_of_sources
 
 NO_MATTER = {"max_memory", "progress", "point", "n_atoms", "n_jobs"}  # settings that no draw depends on
 FITS = [case for case in CASES.values() if isinstance(case, Fit)]
@@ -122,6 +122,28 @@ def test_a_method_that_the_base_lacks_is_new(base, capsys):
     change(base, "del _HOMES['StableKernelRegressor']")
     assert compare("base", "kernel prior, prop2") == 0
     assert "0 equal, 0 different, 1 new" in capsys.readouterr().out
+
+
+def test_a_tree_that_changes_while_it_runs_is_not_equal(base, capsys, monkeypatch):
+    marks = iter(["before", "after"])
+    monkeypatch.setattr(same_draws, "mark_of_sources", lambda source: next(marks))
+    assert compare("base", "kernel prior, prop2") == 1
+    assert "1 equal, 0 different" in (said := capsys.readouterr().out)
+    assert "was changed while it ran" in said
+
+
+def test_code_is_compiled_anew_after_a_change_in_any_file(tmp_path):
+    """Numba itself would go on with code that holds the old version of a function of another file."""
+    (tmp_path / "inner").mkdir()
+    files = [tmp_path / "caller.py", tmp_path / "inner" / "called.py"]
+    marks = set()
+    for text in ("1", "2"):
+        for path in files:
+            path.write_text(text)
+            marks.add(mark_of_sources(tmp_path))
+    assert len(marks) == 4
+    (tmp_path / "caller.pyc").write_text("no source")
+    assert mark_of_sources(tmp_path) in marks
 
 
 # Cases ---------------------------------------------------------------------------------------------------------------
