@@ -1,6 +1,7 @@
 """Durable runs: killed at any moment and resumed, the draws are those of a run that nothing disturbed, bit for bit."""
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
@@ -374,3 +375,27 @@ def test_a_run_that_does_not_say_whose_it_is_is_refused(finished, changes):
     spoil(finished / "run.cadlag", "run", **changes)
     with pytest.raises(ValueError, match="does not say which run it belongs to: give another"):
         regressor().fit(X, Y, checkpoint=finished)
+
+
+@pytest.mark.parametrize("seed", [np.random.default_rng(1), np.random.RandomState(1), np.random.SeedSequence(1)])
+def test_a_generator_cannot_be_asked_for_the_same_run_again(directory, seed):
+    """Its fingerprint was that of no seed at all, so that any other generator resumed the first one's draws."""
+    with pytest.raises(ValueError, match="a checkpoint needs random_state to be None or an integer"):
+        regressor(random_state=seed).fit(X, Y, checkpoint=directory)
+
+
+@pytest.mark.parametrize("path", [b"run.d", 5])
+def test_a_checkpoint_is_a_path(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TypeError):
+        regressor().fit(X, Y, checkpoint=path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_stays_where_it_began_though_the_working_directory_moves(tmp_path, monkeypatch, undisturbed):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    same(regressor(progress=lambda *_: os.chdir(tmp_path / "b")).fit(X, Y, checkpoint="run.d"), undisturbed)
+    assert block_files(tmp_path / "a" / "run.d")
+    assert list((tmp_path / "b").iterdir()) == []

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ from cadlag.app.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complet
 from cadlag.app.common import Talk
 from cadlag.app.terminal import readable
 from cadlag.compare import RIVALS, compare, lacks, summarise
+from cadlag.estimators.scaling import OverflowedError
+from cadlag.frames import read_names
 from cadlag.methods import METHODS
 from cadlag.storage import read_tree, write_tree
 
@@ -486,13 +489,38 @@ def test_methods_are_completed():
     assert _complete_methods("kernel,n") == ["kernel,network", "kernel,nngp"]
 
 
-def test_columns_are_completed(data):
-    words = f"cadlag fit {data} --target pr"
+def completed(table, word=""):
+    """What a shell is offered for --target."""
+    words = f"cadlag fit {shlex.quote(str(table))} --target {word}"
     environment = {"_CADLAG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
     script = "from cadlag.app.cli import app; app(prog_name='cadlag')"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                            env={**os.environ, **environment})  # fmt: skip
-    assert found.stdout.split() == ["price"]
+    assert found.stderr == ""
+    return found.stdout.splitlines()
+
+
+def test_columns_are_completed(data):
+    assert completed(data, "pr") == ["price"]
+
+
+def test_no_name_that_a_shell_would_execute_is_offered(tmp_path):
+    names = ["fine", "température", "a-b.c", "\\$(touch pwned)", "$(id)", "`id`", "a b", "*", "a;b", "-x", "a\nb", "'"]
+    table = tmp_path / "evil.csv"
+    table.write_text(",".join(f'"{name}"' for name in names) + "\n" + ",".join("1" * len(names)) + "\n")
+    assert completed(table) == ["fine", "température", "a-b.c"]
+
+
+def test_completion_reads_no_more_than_the_beginning(tmp_path):
+    table = tmp_path / "large.csv"
+    with open(table, "wb") as stream:
+        stream.write(b"alpha,beta\n1,2\n")
+        stream.truncate(2**33)  # zeros, which no table holds, and which take no place
+    assert completed(table) == []
+    table.write_bytes(b"alpha,beta\n" + b"1,2\n" * 1_000_000)
+    start = time.process_time()
+    assert read_names(table) == ["alpha", "beta"]
+    assert time.process_time() - start < 1.0
 
 
 def test_a_reader_that_leaves_does_not_stop_the_work(monkeypatch):
@@ -709,3 +737,51 @@ def test_a_model_of_more_rows_than_memory_holds_is_refused_on_reading(folder, da
     large = {"X": np.zeros((n, tree["n_features"])), "y": np.zeros(n)}
     write_tree(bad, tree | {"data": large}, "model")
     assert "holds more than may be read: An exact fit to 200000 rows needs" in error("predict", bad, data)
+
+
+def test_a_picture_does_not_take_the_place_of_the_scores(folder, data):
+    both = folder / "both.svg"
+    said = error("compare", data, "-t", "sales", "--methods", "random_forest", "-o", both, "--plot", both)
+    assert "--out and --plot are both" in said
+
+
+def test_a_method_named_twice_is_compared_once(folder, data):
+    out = folder / "once.csv"
+    run("compare", data, "-t", "sales", "--methods", "random_forest, random_forest", "--folds", 2, "--drop-missing",
+        "-o", out)  # fmt: skip
+    assert len(out.read_text().splitlines()) == 3
+    assert "--methods names none" in error("compare", data, "-t", "sales", "--methods", " , ")
+
+
+def test_remedies_can_be_pasted(folder):
+    path = folder / "spaced.csv"
+    path.write_text("a b; rm,y\n" + "".join(f"t{i},{i}\n" for i in range(9)))
+    assert "--ignore 'a b; rm', or insist" in error("fit", path, "-t", "y", "-o", folder / "m.cadlag")
+    path.write_text("x,y\n" + "".join(f"{i},{i * i}\n" for i in range(9)))
+    said = run("fit", path, "-t", "y", "-m", "ml_gp", "--set", "n_starts=1", "-o", folder / "my model.cadlag").stdout
+    assert f"cadlag predict '{folder}/my model.cadlag' NEW.csv" in said
+
+
+def test_a_prediction_that_overflows_is_named_by_its_row_in_the_table(folder, data, model, monkeypatch):
+    """Through rows that are left out, and through pieces of rows."""
+
+    def overflow(self, X):
+        if len(X) == 4:
+            raise OverflowedError(2)
+        return whole(self, X)
+
+    kind = type(cadlag.load(model))
+    whole = kind.predict_distribution
+    monkeypatch.setattr(kind, "predict_distribution", overflow)
+    monkeypatch.setattr("cadlag.app.predicting._ROWS_AT_ONCE", 25)  # one row of the 30 is left out, the fifth
+    said = error("predict", model, data, "--drop-missing")
+    assert "sales.csv, row 29 lies too far from the training data" in said
+
+
+def test_a_target_that_cannot_be_read_is_told(folder, data, model):
+    path = folder / "worded.csv"
+    lines = data.read_text().splitlines()
+    path.write_text("\n".join([lines[0], lines[1].rpartition(",")[0] + ",many", *lines[2:4]]) + "\n")
+    said = run("predict", model, path).stderr
+    assert "the predictions are not compared with 'sales'" in said
+    assert "row 1 (line 2), column 'sales' holds 'many'" in said

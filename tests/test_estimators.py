@@ -892,3 +892,8 @@ def test_kernels_are_refused_before_they_allocate(deep):
     peak, message = peak_of(lambda: model.sample_kernels(X=many))
     assert peak < 5e6
     assert "ask for fewer draws" in message
+
+
+def test_draws_that_would_not_fit_are_refused_before_they_are_made():
+    with pytest.raises(MemoryError, match=r"A run of 1,000,000,010 draws needs .* use fewer draws"):
+        tiny(n_draws=10**9, n_warmup=10, n_chains=1, max_memory=1e9).fit(X, Y)

@@ -465,3 +465,23 @@ def test_a_huge_number_is_named_by_its_place(table):
     with pytest.raises(ValueError, match=r"row 2 \(line 3\), column 'x' holds '-1e200', too large a number: rescale"):
         learn(table("x,sales\n1,1\n-1e200,2\n3,3\n"))
     assert recipes.LARGEST == scaling.LARGEST
+
+
+def test_texts_of_no_kind_are_no_long_wait(table):
+    """Every form of date was tried on every text."""
+    start = time.process_time()
+    frame = read_frame(table("id,sales\n" + "".join(f"id-{i},{i}\n" for i in range(30_000))))
+    assert recognise(frame, "id") == Kind("category")
+    assert time.process_time() - start < 3.0
+
+
+@pytest.mark.parametrize(("count", "advice"), [(900, "or insist with --category id"), (1100, "--ignore id$")])
+def test_nobody_is_advised_to_make_more_columns_than_there_is_room_for(table, count, advice):
+    path = table("id,sales\n" + "".join(f"id-{i},{i}\n" for i in range(count)))
+    with pytest.raises(ValueError, match=f"{count} different texts.*{advice}"):
+        learn(path)
+    if count < 1000:
+        assert len(learn(path, categories=["id"])[1].columns) == count
+    else:
+        with pytest.raises(ValueError, match="1100 different texts"):
+            learn(path, categories=["id"])

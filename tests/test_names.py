@@ -7,7 +7,10 @@ import pytest
 from cadlag import load
 from cadlag.estimators.names import distinct, grouped_columns, labels_beside
 from cadlag.methods import METHODS
+from cadlag.plots import plot_breaks
+from cadlag.report import write_report
 from cadlag.storage import read_tree, write_tree
+from cadlag.verdict import facts, gather, verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -66,6 +69,24 @@ def test_planes_are_told_by_every_input():
     assert planes.normals.shape[1] == 2
     for j, name in enumerate(["normal of size", "normal of size (2)"]):
         np.testing.assert_array_equal(planes[name], planes.normals[:, j])
+
+
+@pytest.mark.parametrize("names", [("lower", "upper"), ("probability", "share"), ("crossing", "rise")])
+def test_inputs_called_like_a_column_of_the_table_of_breaks(names, tmp_path):
+    """They were taken for the sign that there is one input; verdict, figures and page must not mind."""
+    X = np.random.default_rng(1).standard_normal((40, 2))
+    y = 5.0 * (X[:, 0] > 0) + 0.1 * X[:, 1]
+    model = regressor("network").set_params(n_draws=40, n_warmup=60).fit(pd.DataFrame(X, columns=names), y)
+    evidence = gather(model)
+    assert verdict(evidence)
+    likely = facts(evidence)["breaks"]["likely"]
+    assert likely
+    for row, k in zip(likely, np.argsort(-evidence.breaks["probability"], kind="stable")):
+        for j, name in enumerate(names):
+            label = name if names[0] == "lower" else f"normal of {name}"
+            assert row[label] == evidence.breaks.normals[k, j]
+    write_report(model, tmp_path / "page.html")
+    plot_breaks(evidence.breaks)
 
 
 @pytest.mark.parametrize("method", ["kernel", "diwp"])

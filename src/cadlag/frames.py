@@ -10,6 +10,7 @@ import csv
 import difflib
 import io
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,7 @@ _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y-%m")
 _DATE_FORMS = ("iso", *(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_SHOWN = 60
+_FEW = 100  # texts, none of which is of a kind, before all are asked
 _MOST_GUESSES, _LONGEST_GUESS = 10_000, 200  # what is compared with a name that is not there
 _HEAD = 2**21  # characters in which the first line ends
 _MANY = 0.5  # share of cells that look like numbers or dates beyond which the others are taken for mistakes
@@ -177,6 +179,30 @@ def read_frame(path: str | PathLike[str]) -> Frame:
     if not frame.columns or frame.n_rows == 0:
         raise ValueError(f"{name} has no rows of data")
     return frame
+
+
+def read_names(path: str | PathLike[str]) -> list[str]:
+    """The names of a table's columns, from its beginning alone: for those who wait at a prompt.
+
+    Parameters
+    ----------
+    path
+        A CSV or Parquet file.
+
+    Returns
+    -------
+    list[str]
+        In their order, unchecked.
+    """
+    with open(path, "rb") as stream:
+        head = stream.read(_HEAD)
+    if head[:4] == b"PAR1":
+        from pyarrow import parquet  # noqa: PLC0415  optional
+
+        return list(parquet.ParquetFile(path).schema_arrow.names)
+    whole = head if len(head) < _HEAD else head[: head.rfind(b"\n")]
+    text = _decode(fspath(path), whole, [])
+    return next(cells for cells, _ in _records(fspath(path), text, _delimiter(text)) if any(cells))
 
 
 def _read_csv(path: str, data: bytes) -> Frame:
@@ -464,6 +490,12 @@ def _days(text: str, form: str) -> float | None:
         return None
 
 
+def _share(kind: Kind, texts: Sequence[str]) -> float:
+    """The share of texts that are of a kind."""
+    read = reader_of(kind)
+    return sum(read(text) is not None for text in texts) / max(len(texts), 1)
+
+
 def recognise(frame: Frame, column: str) -> Kind:
     """What the cells of a column are; a column of numbers or dates with a few other texts is refused.
 
@@ -484,8 +516,9 @@ def recognise(frame: Frame, column: str) -> Kind:
     candidates = [Kind("number"), *([Kind("number", ",")] if frame.comma else []), Kind("boolean")]
     candidates += [Kind("date", form) for form in _DATE_FORMS]
     shares: list[float] = []
+    few = texts[:: max(1, len(texts) // _FEW)]
     for kind in candidates:
-        shares.append(sum(reader_of(kind)(text) is not None for text in texts) / max(len(texts), 1))
+        shares.append(_share(kind, few) and _share(kind, texts))
         if shares[-1] == 1.0 and kind.kind != "date":  # dates are looked at in every form, slowly
             break
     fits = [kind for kind, share in zip(candidates, shares) if share == 1.0]
@@ -502,11 +535,12 @@ def recognise(frame: Frame, column: str) -> Kind:
         if texts and all(_DRESSED.fullmatch(text) for text in texts):
             raise ValueError(
                 f"{frame.path}, column {column!r} holds numbers such as {shown(texts[0])}: write them plainly, as "
-                f"1234.5, or take the column for categories (--category {column})"
+                f"1234.5, or take the column for categories (--category {shlex.quote(column)})"
             )
         return Kind("category")
     row = next(i for i, cell in enumerate(cells) if cell and reader_of(candidates[best])(cell) is None)
     raise ValueError(
         f"{frame.where(row, column)} holds {shown(cells[row])} among {candidates[best].kind}s: correct it, leave it "
-        f"empty, or take the column for categories (--category {column}) or out (--ignore {column})"
+        f"empty, or take the column for categories (--category {shlex.quote(column)}) or out (--ignore "
+        f"{shlex.quote(column)})"
     )

@@ -6,6 +6,7 @@ refused like a missing value, since no column of the model stands for it.
 """
 
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -18,6 +19,7 @@ from cadlag.frames import Frame, Kind, forms_of, reader_of, recognise, shown
 Array = NDArray[np.float64]
 
 MOST_CATEGORIES = 50
+MOST_INSISTED = 1000  # a column of 0 and 1 each
 LARGEST = 1e150  # whose square is still a number
 _DAY_DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])", re.ASCII)
 
@@ -409,10 +411,12 @@ def _learn_input(frame: Frame, name: str, forced: bool, notes: list[str]) -> Inp
             return None
         notes += _remarks_on_form(frame, column)
         return column
-    if not forced and len(texts) > min(MOST_CATEGORIES, max(2, frame.n_rows // 2)):
+    if len(texts) > (MOST_INSISTED if forced else min(MOST_CATEGORIES, max(2, frame.n_rows // 2))):
+        word = shlex.quote(name)
+        insist = f", or insist with --category {word}" if len(texts) <= MOST_INSISTED else ""
         raise ValueError(
             f"{frame.path}, column {name!r} has {len(texts)} different texts in {frame.n_rows} rows: leave it out with "
-            f"--ignore {name}, or insist with --category {name}"
+            f"--ignore {word}{insist}"
         )
     notes.append(f"column {name!r} holds {len(texts)} categories ({_list(sorted(texts))}): a column of 0 and 1 each")
     return Input(name, "category", "", tuple(sorted(texts)))

@@ -8,6 +8,7 @@ sentence, never a traceback), 130 an interruption.
 import functools
 import io
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -91,6 +92,7 @@ def _complain(sentence: str) -> None:
 
 # The registry itself would load every method, seconds before a shell could complete a word.
 METHOD_NAMES = ("network", "kernel", "nngp", "ml_gp", "bayes_gp", "shallow_stable", "diwp")
+_PLAIN_NAME = re.compile(r"[^\W_][\w.+%-]*")
 RIVAL_NAMES = ("sklearn_gp", "random_forest", "boosting", "bart")
 
 
@@ -105,14 +107,17 @@ def _complete_methods(incomplete: str) -> list[str]:
 
 
 def _complete_column(incomplete: str) -> list[str]:
-    """Columns of the first table among the words so far, which an option without its value hides from the parser."""
+    """Columns of the first table among the words so far, which an option without its value hides from the parser.
+
+    Only names that every shell takes as they are: others could do more than name a column when they are inserted.
+    """
     words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
         table = next(word for word in shlex.split(words) if Path(word).is_file())
-        columns = import_module("cadlag.frames").read_frame(table).columns
-    except (ValueError, OSError, StopIteration):
+        columns = import_module("cadlag.frames").read_names(table)
+    except Exception:  # whatever is wrong with a table is said by the command, not in the middle of a prompt
         return []
-    return [name for name in columns if name.startswith(incomplete)]
+    return [name for name in columns if name.startswith(incomplete) and _PLAIN_NAME.fullmatch(name)]
 
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: CSV with names in its first line, or Parquet.")]

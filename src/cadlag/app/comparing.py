@@ -1,5 +1,6 @@
 """compare: table -> scores of every method on the same folds, as a table, a file and a picture."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from cadlag.app.terminal import readable
 from cadlag.frames import suggest, write_csv
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers
-from cadlag.storage import replacing
+from cadlag.storage import place_of, replacing
 
 PICTURES = (".png", ".pdf", ".svg")
 
@@ -53,20 +54,9 @@ def compare(
     drop_missing
         Whether rows with missing values are left out.
     """
-    known = comparison.names()
-    every = [name for name in known if not comparison.lacks(name)]
-    wanted = every if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
-    for name in wanted:
-        if name not in known:
-            raise ValueError(f"there is no method {name!r}: {suggest(name, known)}")
-        if need_first := comparison.lacks(name):
-            raise ValueError(f"method {name!r} needs {need_first}")
+    wanted = _wanted(methods)
     run.check([name for name in wanted if name in METHODS])
-    for path in (out, plot):
-        if path is not None:
-            check_place(path, data)
-    if plot is not None and plot.suffix not in PICTURES:
-        raise ValueError(f"a picture's name must end in {', '.join(PICTURES)}, got {plot.name!r}")
+    _check_places(data, out, plot)
     plots = need("cadlag.plots", "plot") if plot is not None else None
     recipe, numbers = read_table(data, target, ignore, category, drop_missing, talk)
     done = _folds(numbers, wanted, folds, repeats, run, talk)
@@ -87,6 +77,33 @@ def compare(
         talk.say(f"Written: {plot}", "green")
     _show(rows, recipe.target.name, talk)
     talk.end({"target": target, "n_folds": folds, "n_repeats": repeats, "methods": rows})
+
+
+def _wanted(methods: str) -> list[str]:
+    """The methods that are asked for, each once."""
+    known = comparison.names()
+    if methods == "all":
+        return [name for name in known if not comparison.lacks(name)]
+    wanted = list(dict.fromkeys(re.findall(r"[^\s,]+", methods)))
+    if not wanted:
+        raise ValueError(f"--methods names none: choose from {', '.join(known)}")
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"there is no method {name!r}: {suggest(name, known)}")
+        if need_first := comparison.lacks(name):
+            raise ValueError(f"method {name!r} needs {need_first}")
+    return wanted
+
+
+def _check_places(data: Path, out: Path | None, plot: Path | None) -> None:
+    """Refuse, before any fit, files that could not be written or would take each other's place."""
+    for path in (out, plot):
+        if path is not None:
+            check_place(path, data)
+    if plot is not None and plot.suffix not in PICTURES:
+        raise ValueError(f"a picture's name must end in {', '.join(PICTURES)}, got {plot.name!r}")
+    if out is not None and plot is not None and place_of(str(out)) == place_of(str(plot)):
+        raise ValueError(f"--out and --plot are both {out}: give each a file of its own")
 
 
 def _folds(numbers: Numbers, wanted: list[str], folds: int, repeats: int, run: Run, talk: Talk) -> list[Any]:

@@ -1,6 +1,7 @@
 """fit: table -> recipe -> draws -> model file and verdict."""
 
 import inspect
+import shlex
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -62,7 +63,8 @@ def fit(
     if why:
         talk.say(why)
     found = _judge(chosen, left_out, talk)
-    talk.say(f"Written: {place}. Next: cadlag predict {place} NEW.csv, or cadlag report {place}", "green")
+    word = shlex.quote(str(place))
+    talk.say(f"Written: {place}. Next: cadlag predict {word} NEW.csv, or cadlag report {word}", "green")
     talk.end({"model": str(place), "target": target, "inputs": recipe.columns, "method": chosen._method, "chosen": why,
               **found})  # fmt: skip
 

@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from cadlag import metrics
 from cadlag.app.common import Talk, check_place
 from cadlag.estimators.names import plain_arrays
+from cadlag.estimators.scaling import OverflowedError
 from cadlag.frames import Frame, read_frame, to_csv, write_csv
 from cadlag.methods import load
 from cadlag.recipes import Numbers, Recipe
@@ -47,6 +48,11 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
     values = np.full((frame.n_rows, 4), np.nan)
     try:
         values[numbers.rows] = _predictions(model, numbers.X, coverage)
+    except OverflowedError as error:
+        row = int(numbers.rows[error.row])
+        raise ValueError(
+            f"{data}, row {row + 1} lies too far from the training data: its prediction overflows"
+        ) from error
     except ArithmeticError as error:
         raise ValueError(f"the draws in {model_path} cannot be evaluated ({error}): fit again") from error
     _tell_score(model, recipe, frame, numbers, values, coverage, talk)
@@ -95,7 +101,10 @@ def _predictions(model: Any, X: Any, coverage: float) -> Any:
     parts = []
     with plain_arrays():
         for start in range(0, len(X), _ROWS_AT_ONCE):
-            law = model.predict_distribution(X[start : start + _ROWS_AT_ONCE])
+            try:
+                law = model.predict_distribution(X[start : start + _ROWS_AT_ONCE])
+            except OverflowedError as error:
+                raise OverflowedError(start + error.row) from error
             parts.append(np.column_stack([getattr(law, model.point), law.std, law.interval(coverage)]))
     return np.concatenate(parts)
 
@@ -108,7 +117,8 @@ def _tell_score(
         return
     try:
         y = recipe.target.encode(frame)[:, 0]
-    except ValueError:
+    except ValueError as reason:
+        talk.note(f"the predictions are not compared with {recipe.target.name!r}: {reason}")
         return
     known = ~np.isnan(y[numbers.rows])
     both = numbers.rows[known]

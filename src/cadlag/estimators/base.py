@@ -5,6 +5,7 @@ inputs) and `_joint(X, atoms)`; prediction, quantiles, intervals, densities, joi
 for all of them.
 """
 
+import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -190,8 +191,8 @@ class AtomRegressor(FiledRegressor):
         Array
             Lower and upper ends, (m, 2).
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
+        if not (isinstance(coverage, numbers.Real) and 0.0 < coverage < 1.0):
+            raise ValueError(f"coverage must be a number strictly between 0 and 1, got {coverage!r}")
         return self.predict_quantiles(X, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage], kind)
 
     def predict_distribution(self, X: Any, kind: str = "observation") -> Predictive:

@@ -7,6 +7,7 @@ warnings are the same for all of them.
 import hashlib
 import json
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cadlag.estimators.base import as_seed
 from cadlag.estimators.files import plain
-from cadlag.estimators.settings import SHARED
+from cadlag.estimators.scaling import require_memory
+from cadlag.estimators.settings import SHARED, shown
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.posterior import Posterior
 from cadlag.samplers.chains import Plan, Store, new_chains, run
@@ -27,6 +29,8 @@ from cadlag.samplers.checkpoint import Checkpoint
 from cadlag.samplers.progress import TextProgress
 
 Array = NDArray[np.float64]
+
+_SAID_OF_A_DRAW = 16  # numbers, about
 
 
 class SampledRegressor(StoredRegressor):
@@ -78,6 +82,7 @@ class SampledRegressor(StoredRegressor):
             X, y = self._take_training_data(X, y)
             self._require_fit_memory(len(y))
             self.model_ = self._make_model(X, y)
+            self._require_draws_memory()
             seed = as_seed(self.random_state)
             total = int(self.n_warmup) + int(self.n_draws)
             store: Store = Store(self.n_chains)
@@ -108,11 +113,25 @@ class SampledRegressor(StoredRegressor):
         self._run(self.chains_, done + int(n_draws), store, done, self.posterior_)
         return self
 
+    def _require_draws_memory(self) -> None:
+        """Refuse draws that would not fit, those of warm-up among them, with what is said of each."""
+        total = int(self.n_chains) * (int(self.n_warmup) + int(self.n_draws))
+        require_memory(
+            8.0 * total * (self.model_.dimension + _SAID_OF_A_DRAW), f"A run of {total:,} draws",
+            "use fewer draws (n_draws) or chains (n_chains)", self.max_memory,
+        )  # fmt: skip
+
     def _open_checkpoint(self, checkpoint: str | PathLike[str], seed: np.random.SeedSequence) -> Checkpoint:
         entropy = seed.entropy
-        if not isinstance(entropy, int) or seed.spawn_key:
+        # A generator moves on, so that the same run could not be asked for a second time.
+        is_plain = self.random_state is None or isinstance(self.random_state, int | np.integer)
+        if not (is_plain and isinstance(entropy, int)):
             raise ValueError("a checkpoint needs random_state to be None or an integer")
-        return Checkpoint(str(checkpoint), self.n_chains, self._fingerprint(), entropy, self.model_.dimension)
+        directory = os.fspath(checkpoint)
+        if not isinstance(directory, str):
+            raise TypeError(f"checkpoint must be the path of a directory as text, got {shown(checkpoint)}")
+        here = os.path.abspath(directory)  # whatever becomes of the working directory
+        return Checkpoint(here, self.n_chains, self._fingerprint(), entropy, self.model_.dimension)
 
     def _fingerprint(self) -> str:
         settings = {name: plain(getattr(self, name)) for name, setting in self._settings.items() if setting.of_run}

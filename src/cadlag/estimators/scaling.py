@@ -193,6 +193,20 @@ def refuse_not_finite(name: str, values: Any, columns: Any = None) -> None:
         raise ValueError(f"{name} holds {cell} at {_where(place, columns)}: fill such cells in or drop their rows")
 
 
+class OverflowedError(ValueError):
+    """A prediction beyond the largest number.
+
+    Parameters
+    ----------
+    row
+        Which row of X has it.
+    """
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"the prediction at row {row} of X overflows: it lies too far from the training data")
+        self.row = row
+
+
 def refuse_overflow(means: Array, variances: Array, start: int = 0) -> None:
     """Refuse predictions that are beyond the largest number, as at inputs very far from the training data.
 
@@ -207,8 +221,7 @@ def refuse_overflow(means: Array, variances: Array, start: int = 0) -> None:
     """
     finite = np.atleast_2d(np.isfinite(means) & np.isfinite(variances)).all(axis=0)
     if not finite.all():
-        row = start + int(np.argmin(finite))
-        raise ValueError(f"the prediction at row {row} of X overflows: it lies too far from the training data")
+        raise OverflowedError(start + int(np.argmin(finite)))
 
 
 def refuse_huge(name: str, values: Array, columns: Any = None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cadlag.estimators.breaks import BreakPoints
 from cadlag.estimators.names import input_names, plain_arrays
 from cadlag.plots.style import (
     ACCENT,
@@ -160,7 +161,7 @@ def plot_breaks(breaks: Any, ax: Any = None, names: Sequence[str] | None = None)
     Any
         The axes.
     """
-    if "lower" in breaks:
+    if isinstance(breaks, BreakPoints):
         return _draw_points(breaks, new_axes(2.4) if ax is None else ax)
     shown = min(max(int(np.sum(breaks["probability"] >= _LEAST_LIKELY)), 1), _MOST_PLANES, len(breaks["offset"]))
     ax = new_axes(1.2 + 0.32 * shown) if ax is None else ax

@@ -2,13 +2,14 @@
 
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from cadlag import plots
+from cadlag.estimators.breaks import BreakPoints
 from cadlag.estimators.names import plain_arrays
 from cadlag.plots.style import STYLE, new_axes, plt, words, write_values
 from cadlag.verdict import COVERAGE, Evidence
@@ -226,8 +227,9 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
     breaks = evidence.breaks
     if breaks is None:
         return
-    if "lower" in breaks:
-        table, text = breaks.likely(), "Probability of a net jump between neighbouring inputs, and its size."
+    if isinstance(breaks, BreakPoints):
+        table: Mapping[str, Any] = breaks.likely()
+        text = "Probability of a net jump between neighbouring inputs, and its size."
         height = 2.4
     else:
         order = np.flatnonzero(breaks["probability"] >= 0.05)
@@ -238,16 +240,16 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
         )
         height = 1.2 + 0.32 * min(max(len(order), 1), 8)
     found = len(next(iter(table.values()))) > 0
-    if "lower" in breaks and evidence.is_date(0):
+    if isinstance(breaks, BreakPoints) and evidence.is_date(0):
         dated = {end: [evidence.text(evidence.names[0], value) for value in table[end]] for end in ("lower", "upper")}
         table = {**table, **dated}
     drawn = [picture(lambda ax: _break_axes(breaks, evidence, ax), "Probability of jumps", height, is_wide=True)]
     tables = [sheet("Jumps with a probability of at least 5 %", table)] if found else []
-    yield Section("breaks", "Break points", text, drawn if found or "lower" in breaks else [], tables)
+    yield Section("breaks", "Break points", text, drawn if found or isinstance(breaks, BreakPoints) else [], tables)
 
 
 def _break_axes(breaks: Any, evidence: Evidence, ax: Any) -> Any:
-    if "lower" in breaks:
+    if isinstance(breaks, BreakPoints):
         return _named(plots.plot_breaks(breaks, ax=ax), evidence, 0)
     planes = (leading(k, evidence) for k in range(len(breaks.normals)))
     return plots.plot_breaks(breaks, ax=ax, names=[plane_label(plane, evidence) for plane in planes])

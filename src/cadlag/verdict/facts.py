@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from cadlag.estimators.breaks import BreakPoints
 from cadlag.verdict.evidence import COVERAGE, Evidence
 
 Facts = dict[str, Any]
@@ -52,7 +53,7 @@ def _score(evidence: Evidence) -> Facts | None:
 def _breaks(evidence: Evidence) -> Facts:
     found = evidence.breaks
     out: Facts = {"min_size": float(found.min_size), "likely": likely_breaks(evidence)}
-    if "lower" in found:
+    if isinstance(found, BreakPoints):
         out |= {"probability_of_any": found.probability_of_any, "interval": list(found.interval(COVERAGE))}
     return out
 
@@ -72,8 +73,8 @@ def likely_breaks(evidence: Evidence) -> list[Facts]:
     """
     found = evidence.breaks
     order = np.argsort(-found["probability"], kind="stable")[:_MOST_BREAKS]
-    shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK["lower" in found]]
-    more: list[Facts] = [{} if "lower" in found else leading(k, evidence) for k in shown]
+    shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK[isinstance(found, BreakPoints)]]
+    more: list[Facts] = [{} if isinstance(found, BreakPoints) else leading(k, evidence) for k in shown]
     return [
         {f"normal of {name}" if name in own else name: float(found[name][k]) for name in found} | own
         for k, own in zip(shown, more)

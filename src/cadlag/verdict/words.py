@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from cadlag.estimators.breaks import BreakPoints
 from cadlag.posterior import ESS_LIMIT, RHAT_LIMIT
 from cadlag.verdict.evidence import COVERAGE, Checked, Evidence
 from cadlag.verdict.facts import Facts, likely_breaks
@@ -144,7 +145,7 @@ def _where_it_breaks(evidence: Evidence) -> Iterator[Finding]:
     if breaks is None:
         return
     least = f"more than {breaks.min_size:.3g}"
-    if "lower" not in breaks:
+    if not isinstance(breaks, BreakPoints):
         yield from _planes(evidence, least)
         return
     any_jump = breaks.probability_of_any
