@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, spearmanr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.inspection import partial_dependence, permutation_importance
@@ -369,8 +369,31 @@ def test_sample_y_and_its_seed(fitted):
     assert fitted.sample_y(NEW).shape == (7, 1)
     generator = np.random.default_rng(5)
     assert not np.array_equal(fitted.sample_y(NEW, 3, generator), fitted.sample_y(NEW, 3, generator))
-    # Draws come in no order: neighbours do not share an atom more often than others.
     assert len(np.unique(fitted.sample_y(NEW[:1], 50, kind="function"))) == 50
+
+
+class Ladder(StableKernelRegressor):
+    """Atom t is the constant t, but for a little."""
+
+    def _n_atoms(self):
+        return 100
+
+    def _joint(self, X, atoms):
+        for t in atoms:
+            yield np.full(len(X), float(t)), 1e-6 * np.ones((len(X), len(X))), 1e-6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_of_y_come_in_no_order(fitted, kind):
+    """Neither by atom nor by chain: any part of the columns is a sample; rows of a column stay together."""
+    model = Ladder(standardize=False)
+    model.__dict__.update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
+    draws = model.sample_y(NEW, 1000, random_state=2, kind=kind)
+    atoms = np.round((draws - float(fitted.response_scaling_.centre)) / float(fitted.response_scaling_.scale))
+    assert np.array_equal(atoms, np.tile(atoms[0], (7, 1)))
+    assert len(np.unique(atoms)) == 100
+    assert abs(spearmanr(np.arange(1000), atoms[0]).statistic) < 0.12
+    assert np.mean(atoms[0, 1:] == atoms[0, :-1]) < 0.05
 
 
 def test_rows_do_not_depend_on_other_rows(fitted):

@@ -123,3 +123,14 @@ def test_gain_over_another(fitted):
     found = fitted.leave_one_out()
     doubled = LeaveOneOut(2.0 * found.y, 2.0 * found.means, 4.0 * found.variances, found.weights, found.pareto_shape)
     assert_allclose(found.gain_over(doubled), (15 * math.log(2.0), 0.0), atol=1e-6)
+
+
+def test_gain_over_another_has_the_standard_error_of_a_sum():
+    """Laws N(0, 1) and N(0, 4): row by row the gain is log 2 - (1 - ¼) y²/2, worked out by hand."""
+    y = np.array([0.0, 1.0, -2.0, 3.0, 0.5])
+    one, two = (LeaveOneOut.reweighted(y, y[None], np.full((1, 5), v)) for v in (1.0, 4.0))
+    gains = math.log(2.0) - 0.375 * y**2
+    total, error = one.gain_over(two)
+    assert total == pytest.approx(gains.sum())
+    assert error == pytest.approx(math.sqrt(5 * np.mean((gains - gains.mean()) ** 2)))
+    assert two.gain_over(one) == pytest.approx((-total, error))

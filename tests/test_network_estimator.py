@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableNetworkRegressor, load
+from cadlag.estimators.breaks import BreakPoints
 from cadlag.plots import plot_break_lines, plot_breaks
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"
@@ -42,6 +43,15 @@ def plane():
 def test_scikit_learn(estimator, check):
     """All checks; none is expected to fail."""
     check(estimator)
+
+
+def test_interval_of_the_largest_jump_holds_what_it_says():
+    places = np.random.default_rng(3).permutation(np.linspace(0.0, 100.0, 1001) ** 2)
+    breaks = BreakPoints({"lower": [0.0], "upper": [1.0]}, places, np.ones(1001), 0.5)
+    for coverage, ends in ((0.9, (5.0, 95.0)), (0.5, (25.0, 75.0)), (0.98, (1.0, 99.0))):
+        assert breaks.interval(coverage) == pytest.approx(tuple(np.square(ends)))
+        low, high = breaks.interval(coverage)
+        assert np.mean((places >= low) & (places <= high)) == pytest.approx(coverage, abs=0.002)
 
 
 def test_the_break_is_where_it_is(line):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import halfcauchy, kstest, multivariate_normal, norm
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import NNGPRegressor, StableKernelRegressor, load
@@ -104,6 +104,29 @@ def test_leave_one_out_without_leaving_one_out(noise):
         law = norm(weights @ Y[rest], math.sqrt(cov[k, k] - weights @ cov[rest, k]))
         assert found[k] == pytest.approx(law.logpdf(Y[k]), rel=1e-5)
         assert (errors[k], variances[k]) == pytest.approx((Y[k] - law.mean(), law.var()), rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("on", ["variance", "sd"])
+def test_prior_is_half_cauchy_on_the_root_of_the_amplitude(on):
+    """Densities of log c and log σ² from scipy's of √c and of σ² or σ, with their Jacobians."""
+    power = {"variance": 1.0, "sd": 0.5}[on]
+    for log_c, log_v in ((-3.0, 0.7), (0.4, -1.2), (2.5, 4.0)):
+        root, noise = math.exp(0.5 * log_c), math.exp(power * log_v)
+        of_c = halfcauchy.logpdf(root) + math.log(0.5 * root)
+        of_v = halfcauchy.logpdf(noise) + math.log(power * noise)
+        assert NNGP(X, Y, noise_prior_on=on).log_prior(np.array([log_c, log_v])) == pytest.approx(of_c + of_v)
+        assert NNGP(X, Y, noise_variance=0.3).log_prior(np.array([log_c])) == pytest.approx(of_c)
+        assert NNGP(X, Y, amplitude=2.0, noise_prior_on=on).log_prior(np.array([log_v])) == pytest.approx(of_v)
+
+
+@pytest.mark.parametrize("on", ["variance", "sd"])
+def test_draws_from_the_prior_are_half_cauchy_on_the_root_of_the_amplitude(on):
+    rng, model = np.random.default_rng(8), NNGP(X, Y, noise_prior_on=on)
+    log_c, log_v = np.array([model.sample_prior(rng) for _ in range(2000)]).T
+    assert kstest(np.exp(0.5 * log_c), halfcauchy.cdf).pvalue > 0.01
+    assert kstest(np.exp({"variance": 1.0, "sd": 0.5}[on] * log_v), halfcauchy.cdf).pvalue > 0.01
+    alone = np.array([NNGP(X, Y, noise_variance=0.3).sample_prior(rng) for _ in range(2000)])
+    assert kstest(np.exp(0.5 * alone[:, 0]), halfcauchy.cdf).pvalue > 0.01
 
 
 def test_maximum_is_one():

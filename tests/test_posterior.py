@@ -91,6 +91,19 @@ def test_summary(good):
     assert np.all(np.abs(table["ess_bulk"] / 2000 - 1.0) < 0.25)
 
 
+def test_tail_size_is_that_of_the_tails():
+    """Draws of a sign that is fresh and a size that is not: the middle mixes well, what is beyond 5 % badly."""
+    rng = np.random.default_rng(11)
+    log_size = np.zeros((4, 500))
+    for k in range(1, 500):
+        log_size[:, k] = 0.98 * log_size[:, k - 1] + 0.2 * rng.standard_normal(4)
+    values = rng.standard_normal((4, 500)) * np.exp(log_size)
+    table = Posterior(values[..., None], {}, {"x": values}).summary()
+    tails = [array_stats.ess(values <= np.quantile(values, p), method="mean") for p in (0.05, 0.95)]
+    assert table["ess_tail"][0] == pytest.approx(float(min(tails)), rel=0.3)
+    assert table["ess_tail"][0] < 0.3 * table["ess_bulk"][0]
+
+
 def test_independent_draws_raise_no_complaint(good):
     found = good.diagnostics()
     assert good.complaint() is None

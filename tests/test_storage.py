@@ -161,6 +161,50 @@ def test_failed_write_leaves_what_was_there(small, monkeypatch, broken):
     assert same(read_tree(path, "posterior"), tree)
 
 
+@pytest.fixture
+def order_on_disk(monkeypatch):
+    """What is made durable and put in place, in order: "file", "replace", or the directory."""
+    done, fsync, replace = [], os.fsync, os.replace
+
+    def watched_fsync(descriptor):
+        found = os.fstat(descriptor)
+        done.append((found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else "file")
+        fsync(descriptor)
+
+    def watched_replace(*paths):
+        done.append("replace")
+        replace(*paths)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    return done
+
+
+def identity(directory):
+    found = directory.stat()
+    return found.st_dev, found.st_ino
+
+
+@pytest.mark.skipif(os.name != "posix", reason="directories cannot be synchronised here")
+def test_replaced_file_and_then_its_name_are_durable(tmp_path, order_on_disk, monkeypatch):
+    """After a power cut the new name may be missing unless its directory has been synchronised, after the file."""
+    write_tree(tmp_path / "tree.cadlag", {"a": 1}, "k")
+    assert order_on_disk == ["file", "replace", identity(tmp_path)]
+    order_on_disk.clear()
+    monkeypatch.chdir(tmp_path)
+    write_tree("here.cadlag", {"a": 1}, "k")
+    assert order_on_disk == ["file", "replace", identity(tmp_path)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="directories cannot be synchronised here")
+def test_records_are_durable_and_the_first_with_its_name(tmp_path, order_on_disk):
+    records = storage.RecordFile(tmp_path / "rows.jsonl")
+    records.append({"a": 1})
+    assert order_on_disk == ["file", identity(tmp_path)]
+    records.append({"a": 2})
+    assert order_on_disk == ["file", identity(tmp_path), "file"]
+
+
 def test_written_file_follows_the_umask(small):
     mask = os.umask(0)
     os.umask(mask)
