@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
 
-.PHONY: demo test check unit slow fuzz same-draws bench jumps tgp-reference docs experiment table clean
+.PHONY: demo test check unit slow mutants fuzz same-draws bench jumps tgp-reference docs experiment table clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
@@ -39,6 +39,12 @@ unit: $(READY)
 
 slow: $(READY)
 	$(BIN)/pytest -m slow -n 2 --dist worksteal -rA
+
+# Planted faults, each of which must fail a test: make mutants ONLY=nngp,storage JOBS=2
+JOBS ?= 1
+
+mutants: $(READY)
+	$(BIN)/python -m tests.mutants --jobs $(JOBS) --only '$(ONLY)'
 
 # Mutated tables and model files through the command: make fuzz CSV=50000 MODELS=20000 PROCESSES=200 SEED=7
 CSV ?= 5000

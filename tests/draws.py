@@ -352,10 +352,18 @@ def numbers_in(tree: Any, path: str) -> Arrays:
     return {path: np.float64(tree)} if isinstance(tree, int | float) else {}
 
 
+# The command by the name of its module, which has moved.
+COMMAND = """
+import importlib.util, runpy
+name = "cadlag.app.cli" if importlib.util.find_spec("cadlag.app") else "cadlag.cli"
+runpy.run_module(name, run_name="__main__")
+"""
+
+
 def cadlag_command(folder: str, *arguments: str) -> str:
     """What the command prints on standard output."""
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "cadlag.cli", *arguments], cwd=folder, check=True, capture_output=True,
+        [sys.executable, "-W", "ignore", "-c", COMMAND, *arguments], cwd=folder, check=True, capture_output=True,
         text=True,
     ).stdout  # fmt: skip
 

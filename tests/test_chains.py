@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -177,6 +178,23 @@ def test_reported_likelihood_is_the_likelihood(sampler: str) -> None:
         for block in blocks:
             expected = [target.log_likelihood(x) for x in block.positions]
             np.testing.assert_allclose(block.stats["log_likelihood"], expected, atol=1e-9)
+
+
+def test_divergences_before_the_end_of_warm_up_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every iteration diverges; those told are of the iterations after warm-up, of both chains, block by block."""
+
+    def diverging(target: Any, plan: Plan, chain: dict[str, Any], n: int) -> chains.Block:
+        block = advance(target, plan, chain, n)
+        return replace(block, stats={**block.stats, "diverging": np.ones(n)})
+
+    monkeypatch.setattr(chains, "advance", diverging)
+    monkeypatch.setattr(chains, "_FIRST_BLOCK", 7)
+    monkeypatch.setattr(chains, "_BLOCK_SECONDS", 1e9)
+    told: list[tuple[int, int]] = []
+    few = Plan("independence", 10)
+    run(model(), few, start(), 50, Store(N_CHAINS), progress=lambda reached, _, n, __: told.append((reached[0], n)))
+    assert [reached for reached, _ in told] == [7, 35, 50]
+    assert [n for _, n in told] == [0, 2 * 25, 2 * 40]
 
 
 def test_progress_is_told_of_every_round(monkeypatch: pytest.MonkeyPatch) -> None:

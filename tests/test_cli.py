@@ -3,6 +3,7 @@
 import errno
 import html
 import importlib
+import io
 import json
 import os
 import re
@@ -15,14 +16,16 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import cadlag
 from cadlag.app import fitting
 from cadlag.app.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
 from cadlag.app.common import Talk
+from cadlag.app.comparing import _show
 from cadlag.app.terminal import readable
-from cadlag.compare import RIVALS, compare, lacks, summarise
+from cadlag.compare import RIVALS, SCORES, compare, lacks, summarise
 from cadlag.estimators.scaling import OverflowedError
 from cadlag.frames import read_names
 from cadlag.methods import METHODS
@@ -267,6 +270,23 @@ def test_known_target_is_scored(data, model):
     assert "fitted to 29 of these 29 rows" in said
 
 
+def test_score_of_a_known_target_is_of_the_rows_that_have_both(folder, data, model):
+    """By hand from the predictions: a row without a price in front, one without a response among the others."""
+    header, *rows = data.read_text().splitlines()
+    inputs, _, responses = zip(*(row.rpartition(",") for row in rows[10:16]))
+    moved = [f"{x},{float(response) + 15 * k:.3f}" for k, (x, response) in enumerate(zip(inputs, responses))]
+    table = folder / "scored.csv"
+    table.write_text("\n".join([header, rows[4], *moved[:3], rows[0].rpartition(",")[0] + ",", *moved[3:]]) + "\n")
+    result = run("predict", model, table, "--drop-missing", "--coverage", "0.7")
+    point, lower, upper = (np.array([float(cell or "nan") for cell in column(result.stdout, name)])[[1, 2, 3, 5, 6, 7]]
+                           for name in ("point", "lower", "upper"))  # fmt: skip
+    y = np.array([float(row.rpartition(",")[2]) for row in moved])
+    error, inside = np.sqrt(np.mean((y - point) ** 2)), np.mean((lower <= y) & (y <= upper))
+    assert 0.0 < inside < 1.0
+    said = f"known for 6 rows: the error is {error:.4g} (root mean square), and {100 * inside:.0f} % lie in their 70 %"
+    assert said in result.stderr
+
+
 def test_only_rows_that_were_fitted_to_are_no_test(folder, data, model):
     """A new response at a known input is new; a row without a response is neither."""
     header, *rows = data.read_text().splitlines()
@@ -356,6 +376,17 @@ def test_methods_are_compared_on_the_same_folds():
     again = list(compare(X, y, ["sklearn_gp"], 3, 1, 0))
     first = [fold.scores["rmse"] for fold in folds if fold.method == "sklearn_gp"]
     assert [fold.scores["rmse"] for fold in again] == first
+
+
+def test_the_best_of_each_score_is_bold():
+    """The smallest error, the largest log score, and nothing of coverage, width and seconds."""
+    talk = Talk()
+    talk.out = Console(file=io.StringIO(), force_terminal=True, color_system="standard", width=200)
+    one, two = ({key: float(k) for k, key in enumerate(SCORES, start)} for start in (10, 20))
+    _show([{"method": "one", **one}, {"method": "two", **two}], "y", talk)
+    bold = re.findall(r"\x1b\[1m *(\d+)\x1b\[0m", talk.out.file.getvalue())
+    assert sorted(bold) == sorted(f"{values[key]:.4g}" for key, values in
+                                  (("rmse", one), ("mae", one), ("crps", one), ("log_score", two)))  # fmt: skip
 
 
 def test_an_interrupted_comparison_shows_what_is_done(folder, data, monkeypatch):

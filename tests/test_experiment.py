@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 import cadlag
 from cadlag import datasets, storage
 from cadlag.baselines.ascent import Ascent
-from cadlag.methods import METHODS
+from cadlag.methods import METHODS, whole_fits
 from cadlag.papers import experiment
 from cadlag.papers.experiment import FailedTasksError, evaluate_task, read_plan, run
 from cadlag.papers.rows import Row, RowFile, Task, read_published, sources_of, table, version_of
@@ -368,6 +368,13 @@ def test_test_inputs_are_given_to_those_who_ask(constant, monkeypatch):
         evaluate_task(Task("sim1d", "constant", {"shift": shift}, 5))
         assert list(Constant.seen) == given
     np.testing.assert_array_equal(Constant.seen["X_test"], datasets.simulate("1d", 5).X_test)
+
+
+def test_another_warning_made_an_error_is_no_interruption():
+    with pytest.raises(UserWarning, match="something else"), whole_fits():
+        raise UserWarning("something else")
+    with pytest.raises(KeyboardInterrupt), whole_fits():
+        warnings.warn("interrupted: 3 draws a chain are kept", UserWarning, stacklevel=1)
 
 
 def test_convergence_warnings_are_recorded_every_time_and_others_shown(constant):

@@ -2,6 +2,7 @@
 
 import datetime
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -210,6 +211,15 @@ def test_damaged_recipe(change):
     tree = {**Recipe.of_numbers(["x"]).to_tree(), **change}
     with pytest.raises(ValueError, match="recipe in the model file is damaged"):
         Recipe.from_tree(tree)
+
+
+@pytest.mark.parametrize("names", [["y", "x"], ["x", "z"], ["x"], []])
+def test_recipe_of_other_inputs_is_refused(names):
+    """As many inputs under other names, or in another order, would be read as if they were the model's."""
+    tree = Recipe.of_numbers(["x", "y"]).to_tree()
+    assert Recipe.of_model(SimpleNamespace(recipe_=tree, feature_names_in_=np.array(["x", "y"]))).columns == ["x", "y"]
+    with pytest.raises(ValueError, match="does not fit its model"):
+        Recipe.of_model(SimpleNamespace(recipe_=tree, feature_names_in_=np.array(names)))
 
 
 def test_written_tables_are_read_again(tmp_path):

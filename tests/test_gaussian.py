@@ -108,6 +108,17 @@ def test_conditioning_against_dense_formula(problem):
     assert_allclose(own, problem.rho[n:, n:], rtol=0)
 
 
+def test_no_variance_is_negative():
+    """Of observations without noise at their own places it is zero, but for rounding of either sign."""
+    rho = np.exp(-np.abs(np.subtract.outer(np.arange(40.0), np.arange(40.0))))
+    conditioner = gaussian.condition(rho.copy(), gaussian.observe(np.ones(40), np.zeros(40), -np.inf))
+    share = 1.0 - (conditioner.project(rho.copy())[1] ** 2).sum(axis=0)
+    assert share.min() < 0.0
+    variances = conditioner.moments(rho.copy(), np.full(40, 3.0))[1]
+    assert variances.min() == 0.0
+    assert variances.max() < 1e-13
+
+
 def test_leave_one_out_against_brute_force(problem):
     left_out = gaussian.leave_one_out(problem.correlation(), problem.data)
     found, (errors, variances) = left_out.log_density, left_out

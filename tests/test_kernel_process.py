@@ -316,6 +316,10 @@ def test_levels():
     assert model.log_target(position, 0.25) == pytest.approx(prior + 0.25 * likelihood, rel=1e-14)
     assert model.log_target_gradient(position, 0.0)[0] == prior
     assert (model.log_target_gradient(position, 0.0)[1] == model.log_prior_gradient(position)[1]).all()
+    value, gradient = model.log_target_gradient(position, 0.25)
+    by_prior, by_likelihood = model.log_prior_gradient(position)[1], model.log_likelihood_gradient(position)[1]
+    assert value == pytest.approx(prior + 0.25 * likelihood, rel=1e-14)
+    assert_allclose(gradient, by_prior + 0.25 * by_likelihood, rtol=1e-13)
 
 
 def test_same_bits_with_and_without_gradient():

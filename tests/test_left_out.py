@@ -37,6 +37,10 @@ def test_weights_carry_draws_to_the_posterior_without_the_row(normal_mean):
     found, exact = normal_mean
     assert found.is_trusted.all()
     assert_allclose(found.mean, exact.mean(), atol=0.02)
+    assert_allclose(found.std, exact.std(), atol=0.01)  # 1.11, of which draws of the mean have a part
+    assert_allclose(found.log_score, exact.logpdf(found.y), atol=0.02)
+    plain = found.means.mean(axis=0), norm.logpdf(found.y, found.means, 1.0).mean(axis=0)
+    assert np.abs(plain - np.array([exact.mean(), exact.logpdf(found.y)])).max(axis=1).min() > 0.1  # the weights matter
     assert_allclose(found.pit, exact.cdf(found.y), atol=0.01)
     assert_allclose(
         found.quantile([0.05, 0.5, 0.95]), np.stack([exact.ppf(p) for p in (0.05, 0.5, 0.95)], 1), atol=0.04

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableNetworkRegressor, load
-from cadlag.estimators.breaks import BreakPoints
+from cadlag.estimators.breaks import BreakPoints, _size_columns
 from cadlag.plots import plot_break_lines, plot_breaks
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"
@@ -52,6 +52,16 @@ def test_interval_of_the_largest_jump_holds_what_it_says():
         assert breaks.interval(coverage) == pytest.approx(tuple(np.square(ends)))
         low, high = breaks.interval(coverage)
         assert np.mean((places >= low) & (places <= high)) == pytest.approx(coverage, abs=0.002)
+
+
+def test_sizes_are_of_the_draws_that_jump():
+    """Three draws of four jump in the first interval, none in the second: the fourth has a say in the probability."""
+    net = np.array([[2.0, 0.1], [0.2, -0.3], [4.0, 0.0], [-6.0, 0.4]])
+    found = _size_columns(net, 0.5)
+    np.testing.assert_array_equal(found["probability"], [0.75, 0.0])
+    assert found["size"][0] == 2.0
+    assert (found["size_q05"][0], found["size_q95"][0]) == pytest.approx((-5.2, 3.8))
+    assert np.isnan([found[name][1] for name in ("size", "size_q05", "size_q95")]).all()
 
 
 def test_the_break_is_where_it_is(line):

@@ -138,6 +138,11 @@ def test_maximum_is_one():
     assert said["log_likelihood"] == pytest.approx(model.log_likelihood(at)) and max(grid) <= said["log_likelihood"]
 
 
+def test_a_search_that_ends_at_a_bound_has_not_converged():
+    """Responses that are all zero want no amplitude and no noise at all."""
+    assert NNGP(X, np.zeros(N)).maximise(RNG)[1]["converged"] == 0.0
+
+
 def test_sampled_posterior_against_quadrature():
     fitted = NNGPRegressor(standardize=False, n_draws=1000, n_chains=4, random_state=0).fit(X, Y)
     model = fitted.model_

@@ -238,6 +238,24 @@ def test_pit_histogram_counts_rows():
         plots.plot_pit([1.5])
 
 
+def heights(ax, is_band):
+    """Lower and upper end of a horizontal band, the only patch that is one."""
+    (patch,) = filter(is_band, ax.patches)
+    ends = patch.get_window_extent().transformed(ax.transData.inverted())
+    return ends.y0, ends.y1
+
+
+@pytest.mark.parametrize(("n", "bins"), [(200, 20), (37, 5), (1000, 20)])
+def test_band_of_the_histogram_is_where_nine_of_ten_bars_lie(n, bins):
+    ax = drawn(plots.plot_pit((np.arange(n) + 0.5) / n))
+    low, high = heights(ax, lambda patch: "90 %" in patch.get_label())
+    bars = np.random.default_rng(5).binomial(n, 1 / bins, 4000)
+    for end, share in ((low, 0.05), (high, 0.95)):
+        assert np.mean(bars < end - 1e-6) < share < np.mean(bars <= end + 1e-6)
+    (level,) = {line.get_ydata()[0] for line in ax.get_lines()}
+    assert level == pytest.approx(n / bins)
+
+
 def test_coverage_curve_counts_rows_inside_intervals():
     """The same as asking of each interval whether the response is inside."""
     rng = np.random.default_rng(3)
@@ -259,12 +277,12 @@ def test_coverage_plot_has_curve_and_chance_band():
 
 
 def test_residuals_mark_rows_outside_their_intervals():
-    y, point = np.array([1.0, 2.0, 9.0]), np.array([1.5, 2.0, 3.0])
+    y, point = np.array([1.0, 2.0, 9.0, 4.0]), np.array([1.5, 2.0, 3.0, 5.5])
     ax = drawn(plots.plot_residuals(y, point, np.column_stack([point - 1.0, point + 2.0])))
     np.testing.assert_array_equal(curve(ax, "residual"), [[1.5, -0.5], [2.0, 0.0]])
-    np.testing.assert_array_equal(curve(ax, "outside (1)"), [[3.0, 6.0]])
+    np.testing.assert_array_equal(curve(ax, "outside (2)"), [[3.0, 6.0], [5.5, -1.5]])
     bars = np.array([path.vertices[:, 1] for path in ax.collections[0].get_paths()])
-    np.testing.assert_array_equal(bars, np.tile([-1.0, 2.0], (3, 1)))
+    np.testing.assert_array_equal(bars, np.tile([-1.0, 2.0], (4, 1)))
     ax = drawn(plots.plot_residuals(y, point, bare=True))
     assert len(ax.collections) == 0
     assert (ax.get_legend(), ax.get_xlabel(), ax.get_ylabel()) == (None, "", "")
@@ -296,6 +314,7 @@ def test_ranks_of_chains_apart_do_not_overlap(line):
     ax = drawn(plots.plot_ranks(Apart(), "q", n_bins=10))
     counts = [patch.get_data().values for patch in ax.patches if hasattr(patch, "get_data")]
     np.testing.assert_array_equal(counts, [[10] * 5 + [0] * 5, [0] * 5 + [10] * 5])
+    assert heights(ax, lambda patch: not hasattr(patch, "get_data")) == pytest.approx(binom(50, 0.1).ppf([0.05, 0.95]))
 
 
 # The paper's ---------------------------------------------------------------------------------------------------------

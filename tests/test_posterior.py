@@ -126,6 +126,18 @@ def test_complaint_names_the_parameter():
     assert "extend" in complaint
 
 
+def test_complaint_begins_at_the_limit_that_it_names():
+    """Chains a little apart, by more and more: a complaint wherever R-hat is above 1.01, and nowhere else."""
+    draws, seen = np.random.default_rng(3).standard_normal((4, 1000)), []
+    for shift in (0.0, 0.1, 0.15, 0.2, 0.3):
+        values = np.exp(draws + shift * np.arange(4)[:, None])
+        found = posterior({"noise": values})
+        rhat, said = found.diagnostics()["worst_rhat"], found.complaint() or ""
+        assert ("R-hat of noise" in said) == (rhat > 1.01)
+        seen.append(rhat)
+    assert seen[0] < 1.01 < seen[2] < 1.05
+
+
 def test_complaint_about_few_independent_draws():
     few = posterior({"noise": independent(6, (2, 30))})
     assert "bulk ESS of noise" in few.complaint()

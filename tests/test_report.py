@@ -24,7 +24,7 @@ from cadlag.estimators.breaks import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
-from cadlag.report.sections import _calibration, _dependences, _named, _relevance
+from cadlag.report.sections import _calibration, _dependences, _fit, _named, _relevance, sheet
 from cadlag.verdict import Checked, Evidence, facts, gather, verdict
 from cadlag.verdict.facts import leading
 from cadlag.verdict.words import plane_label
@@ -292,6 +292,25 @@ def test_a_jump_that_is_not_likely_is_not_claimed(network):
     assert "No jump" in said(None, found)
 
 
+def test_a_table_that_is_cut_says_so():
+    table = {"name": [f"row {k}" for k in range(5)], "value": np.array([0.123456, np.nan, 1e-9, 2.0, 3.0])}
+    whole, cut = sheet("Things", table, most=5), sheet("Things", table, most=3)
+    assert (whole.title, len(whole.rows)) == ("Things", 5)
+    assert (cut.title, cut.rows) == (
+        "Things (the first 3 of 5)", [["row 0", "0.1235"], ["row 1", "–"], ["row 2", "1e-09"]],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "marked"), [(30.0, True), (0.0, False)])
+def test_a_jump_is_marked_where_it_is_likely(network, monkeypatch, size, marked):
+    found, given = gather(network), []
+    found.breaks.sizes = np.full(len(found.breaks.sizes), size)
+    monkeypatch.setattr("cadlag.plots.plot_fit", lambda model, breaks, ax: given.append(breaks) or ax)
+    assert [section.anchor for section in _fit(found)] == ["fit"]
+    assert (given == [found.breaks]) == marked
+    assert (given == [None]) != marked
+
+
 def test_dates_and_names_of_a_table():
     """A model that the command fitted speaks of its columns, dates and options."""
     recipe = Recipe(Input("sales", "number"), (Input("day", "date", "day"),))
@@ -357,6 +376,25 @@ def test_a_hyperplane_is_named_by_what_turns_it():
     ends = row["crossing"], row["crossing_q05"], row["crossing_q95"]
     np.testing.assert_allclose(ends, [19723.0, 19714.0, 19732.0])  # (offset - 0.1 × 2)/0.01
     assert plane_label(leading(1, found), found) == "price and day"
+
+
+def test_a_jump_is_told_as_the_input_grows():
+    """The normal points against the input: a rise of 5 across the hyperplane is a fall of 5 as the input grows."""
+    found = replace(evidence(), names=["dose", "age"])
+    found.model.input_scaling_ = SimpleNamespace(centre=np.zeros(2), scale=np.ones(2))
+    normals, sizes = np.array([[-1.0, 0.1]]), {"size": [5.0], "size_q05": [4.0], "size_q95": [7.0]}
+    columns = {"probability": [0.9], **sizes, "share": [0.3], "offset": [-2.0], "dose": [-1.0], "age": [0.1]}
+    draws = [np.column_stack([np.linspace(-3.0, -1.0, 101), np.tile(normals, (101, 1))])]
+    found = replace(found, breaks=BreakPlanes(columns, normals, draws, 1.0))
+    words = " ".join(finding.text for finding in verdict(found))
+    assert "The function jumps by -5 (-7 to -4) where dose passes 2 (1.1 to 2.9; probability 0.90)." in words
+
+
+def test_the_noise_is_told_as_a_standard_deviation():
+    checked = Checked(np.arange(5.0), np.arange(5.0), np.tile([-9.0, 9.0], (5, 1)), np.full(5, 0.5), held_out=True)
+    found = evidence(checked)
+    found.model.posterior_.draws["noise_variance"] = np.array([[4.0, 9.0, 25.0]])
+    assert "the noise is estimated at 3." in verdict(found)[0].text
 
 
 def test_a_variational_fit_is_judged_by_its_bound():

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from cadlag.samplers import SAMPLERS
-from cadlag.samplers.adaptation import average, restart_averaging, windows
+from cadlag.samplers.adaptation import (
+    accumulate,
+    average,
+    nothing_seen,
+    renew_metric,
+    restart_averaging,
+    windows,
+)
 from cadlag.samplers.contract import find_start
 from cadlag.samplers.jumps import NutsWithJumps
 from cadlag.samplers.laplace import Modes, find_modes
@@ -303,6 +310,22 @@ def test_metric_learns_the_covariance() -> None:
     whitened = np.linalg.solve(ROOT, state["factor"])
     assert np.linalg.cond(whitened) < 2.0
     assert 0.7 < np.mean(accepts) < 0.97
+
+
+def test_a_window_is_summed_up_by_its_covariance() -> None:
+    """Welford's sums against numpy, and the metric that is made of them: two draws a coordinate count for the last."""
+    draws = np.random.default_rng(7).standard_normal((12, 3)) @ COVARIANCE[:3, :3]
+    seen = nothing_seen(3)
+    for draw in draws + 100.0:
+        seen = accumulate(seen, draw)
+    np.testing.assert_allclose(seen["mean"], 100.0 + draws.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(seen["scatter"] / 11, np.cov(draws.T), rtol=1e-10)
+    before = np.diag([1.0, 3.0, 0.5])
+    state = renew_metric({"welford": seen, "factor": before, "position": draws[0]})
+    np.testing.assert_allclose(
+        state["factor"] @ state["factor"].T, (12 * np.cov(draws.T) + 6 * before @ before) / 18, rtol=1e-10
+    )
+    assert state["welford"]["count"] == 0
 
 
 def test_jumps_are_frequent_where_the_mixture_fits() -> None:

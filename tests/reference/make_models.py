@@ -64,8 +64,9 @@ def predictions(model, X):
 
 def command(*arguments):
     """What the command says on standard output."""
-    from cadlag.cli import app  # noqa: PLC0415
     from typer.testing import CliRunner  # noqa: PLC0415  an extra, which models of arrays do not need
+
+    from cadlag.app.cli import app  # noqa: PLC0415
 
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
