@@ -423,6 +423,23 @@ def test_joint_law_of_one_row_is_its_own():
         assert covariance[0, 0] == pytest.approx(variances[t, 0], rel=1e-7)
 
 
+def test_rows_asked_together_continue_the_bartlett_factor():
+    """A_jj² ~ χ²(δ + P + 1 + j), A_ij ~ N(0, 1): as in the larger matrix, of which the first row is the draw's own."""
+    _, _, parameters = problem(n_layers=1)
+    atoms, rng, delta = Atoms(parameters), rng_of(3), 2.5
+    (noise,) = atoms.noises(atoms.draw(rng, 1)[0])
+    drawn = [atoms._rows_noise(rng, noise, delta, 3) for _ in range(2000)]
+    A, normals = (np.array(part) for part in zip(*drawn))
+    np.testing.assert_allclose(A[:, 0, 0] ** 2, noise.squares[0])
+    np.testing.assert_array_equal(normals[:, :, 0], np.tile(noise.normals[:, 0], (2000, 1)))
+    for j in (1, 2):
+        law = stats.chi2(delta + atoms.size + 1 + (j + 1))
+        assert stats.kstest(A[:, j, j] ** 2, law.cdf).pvalue > SMALL_P
+        assert stats.kstest(normals[:, 1, j], "norm").pvalue > SMALL_P
+    assert stats.kstest(A[:, 0, 2], "norm").pvalue > SMALL_P
+    assert not np.tril(A, -1).any()
+
+
 # Ascent --------------------------------------------------------------------------------------------------------------
 
 

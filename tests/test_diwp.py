@@ -198,6 +198,9 @@ def test_warns_of_failed_steps(monkeypatch):
 def test_interrupt_keeps_what_there_is(monkeypatch):
     step, seen = Ascent._step, []
 
+    def stop_at_once(self, *arguments):
+        raise KeyboardInterrupt
+
     def stop(self, *arguments):
         seen.append(0)
         if len(seen) == 13:
@@ -209,7 +212,7 @@ def test_interrupt_keeps_what_there_is(monkeypatch):
     with pytest.warns(UserWarning, match="interrupted after 12 steps"):
         model.fit(X, Y)
     assert np.isfinite(model.predict(NEW)).all()
-    monkeypatch.setattr(Ascent, "_step", lambda *_: exec("raise KeyboardInterrupt"))
+    monkeypatch.setattr(Ascent, "_step", stop_at_once)
     with pytest.raises(KeyboardInterrupt, match="before the first step"):
         regressor().fit(X, Y)
 

@@ -107,6 +107,7 @@ def test_conditioning_is_the_plain_one(order, preset, plain_recursion):
     means, variances = atom.moments(new)
     assert_allclose(means, mean, rtol=rtol)
     assert_allclose(variances, np.diag(covariance), rtol=rtol)
+    assert_allclose(atom.mean(new), mean, rtol=rtol)
     means, joint = atom.joint(new)
     assert_allclose(means, mean, rtol=rtol)
     assert_allclose(joint, covariance, rtol=rtol, atol=1e-9)

@@ -3,11 +3,12 @@
 import math
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.special import gamma, kv
+from scipy.special import gamma, kv, logsumexp
 
 from cadlag import gaussian
 from cadlag.kernels import stationary
@@ -356,6 +357,75 @@ def test_variance_draws():
     assert abs(draws.mean() - mean) < 4.5 * draws.std() / math.sqrt(len(draws))
     law = stats.invgamma(0.5 * (AT.a0 - 4 + N), scale=0.5 * (AT.g0 + square))
     assert stats.kstest(draws, law.cdf).pvalue > 1e-4
+
+
+class Fixed:
+    """A source of randomness that proposes known factors and whose log u is known."""
+
+    def __init__(self, factors, log_u):
+        self.factors, self.u = factors, -math.expm1(log_u)
+
+    def uniform(self, low, high, size=None):
+        assert low <= min(self.factors)
+        assert max(self.factors) <= high
+        return np.array(self.factors) if size is not None else self.factors[0]
+
+    def random(self):
+        return self.u
+
+
+def log_target_given_no_variance(model, position):
+    """The target integrated over log σ², whose bell is many steps wide, up to a constant."""
+    at = np.tile(position, (81, 1))
+    at[:, model.n_ranges + 1] = np.linspace(-8.0, 8.0, 81)
+    return logsumexp([model.log_target(one, 1.0) for one in at])
+
+
+def starts(model):
+    """Places from which moves are tried."""
+    return [
+        model.position(AT._replace(ranges=scale * AT.ranges, nugget=scale * AT.nugget, a0=2.0 + scale, g0=g0))
+        for scale in (0.2, 1.0, 5.0)
+        for g0 in (0.1, 1.3)
+    ]
+
+
+def count_boundaries(move, target, part, factors, model):
+    """How often a move is accepted just below the ratio of target and proposal, and rejected just above.
+
+    A factor u of Unif(¾, 4/3) has a density in proportion to u as a step of a logarithm: back and forth, u⁻².
+    """
+    seen = 0
+    for here in starts(model):
+        there = here.copy()
+        there[part] += np.log(factors)
+        ratio = target(there) - target(here) - 2.0 * float(np.log(factors).sum())
+        if -8.0 < ratio < -1e-3:  # beyond, 1 - u is rounded
+            np.testing.assert_array_equal(move(Fixed(factors, ratio - 1e-5), here), there)
+            np.testing.assert_array_equal(move(Fixed(factors, ratio + 1e-5), here), here)
+            seen += 1
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("part", "several"), [(slice(0, 3), [(0.8, 1.3, 1.3), (0.76, 0.8, 0.9)]), (slice(3, 4), [(1.3,), (0.76,)])]
+)
+def test_ranges_and_nugget_are_accepted_by_the_ratio_of_target_and_proposal(part, several):
+    model, target = process(), partial(log_target_given_no_variance, process())
+    assert sum(
+        count_boundaries(lambda rng, at: MetropolisRounds(model)._move(rng, at, part)[0], target, part, factors, model)
+        for factors in several
+    ) > 3  # fmt: skip
+
+
+@pytest.mark.parametrize("coordinate", [5, 6])
+def test_hyperparameters_are_accepted_by_the_ratio_of_target_and_proposal(coordinate):
+    model, kernel = process(), MetropolisRounds(process())
+    part, target = slice(coordinate, coordinate + 1), partial(model.log_target, level=1.0)
+    assert sum(
+        count_boundaries(lambda rng, at: kernel._move_hyperparameter(rng, at, coordinate), target, part, factors, model)
+        for factors in ((1.3,), (0.76,))
+    ) > 3  # fmt: skip
 
 
 def test_moves_are_proposed_as_often_as_in_tgp():

@@ -477,7 +477,10 @@ def test_a_copy_of_the_rows_that_fails_is_one_sentence_and_leaves_nothing(monkey
 
 
 def test_an_interruption_is_one_sentence(cheap, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(f"{MODULE}.evaluate_task", lambda task, load: exec("raise KeyboardInterrupt"))
+    def stop(task, load):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"{MODULE}.evaluate_task", stop)
     assert main(["--quick", "--only", "table-6", "--out", str(tmp_path)]) == 130
     assert "interrupted; what is finished is kept" in capsys.readouterr().err
 
