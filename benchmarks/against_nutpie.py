@@ -14,9 +14,9 @@ import numpy as np
 from benchmarks.chains import N_CHAINS, Rate, Run, compare, coordinates, prepare, sample, say, shown, worst
 from benchmarks.data import MissingError, jump, sampled
 from benchmarks.report import Report, Settings
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.chains import Plan, new_chains
-from cadlag.samplers.contract import find_start
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling.chains import Plan, new_chains
+from cadlag.sampling.contract import find_start
 
 TARGET = 0.8
 N_SEEDS = {"1d": 10}

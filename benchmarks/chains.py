@@ -18,8 +18,8 @@ from arviz_stats.base import array_stats
 from benchmarks.data import jump
 from benchmarks.report import Figure, summarise
 from benchmarks.timing import alternate, seconds_of
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.chains import Plan, advance, new_chains
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling.chains import Plan, advance, new_chains
 
 MEASURABLE = 5.0
 N_CHAINS = 4

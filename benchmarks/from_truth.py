@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from cadlag import StableNetworkRegressor, metrics
 from cadlag.datasets import NOISE_STD, Dataset, simulate
-from cadlag.models.network.columns import RELU, SIGN
-from cadlag.models.network.kernel import Sweeps
-from cadlag.models.network.model import StableNetwork
+from cadlag.network.columns import RELU, SIGN
+from cadlag.network.model import StableNetwork
+from cadlag.network.transition import Sweeps
 from cadlag.predictive import Predictive
 
 N_SEEDS, N_CHAINS = 20, 2

@@ -6,7 +6,7 @@ The value is compared with `dpotrf` of the same matrix, the gradient with `dpotr
 from benchmarks.data import energy
 from benchmarks.report import Figure, Report, Settings, summarise
 from benchmarks.timing import alternate, likelihood_tasks, ordinary_position
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 
 N_ROWS = 730
 VALUE_TARGET, GRADIENT_TARGET = 1.5, 1.35

@@ -15,8 +15,8 @@ import numpy as np
 
 from benchmarks.report import Figure, Report, Settings
 from benchmarks.timing import fresh_process
-from cadlag.models.network.kernel import Sweeps
-from cadlag.models.network.model import StableNetwork
+from cadlag.network.model import StableNetwork
+from cadlag.network.transition import Sweeps
 
 N_INPUTS, N_UNITS = 10, 30
 ROWS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.chains import Rate, Run, compare, coordinates, effective, prepare, sample, say, shown, worst
 from benchmarks.data import jump
 from benchmarks.report import Report, Settings, summarise
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.chains import Plan
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling.chains import Plan
 
 SAMPLERS = ("nuts", "plain_nuts", "tempered", "independence")
 

@@ -9,8 +9,8 @@ counted as as many values as it costs. Preset of the published code, two kernel 
 from benchmarks.chains import Rate, Run, compare, gradient_cost, identified, prepare, sample, say, shown, worst
 from benchmarks.data import MissingError, sampled
 from benchmarks.report import Report, Settings, summarise
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.chains import Plan
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling.chains import Plan
 
 OURS, THEIRS = "nuts", "independence"
 TARGETS = {"yacht": 300.0, "1d": 50.0}

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.data import noise
 from benchmarks.report import Report, Settings
 from benchmarks.timing import alternate, likelihood_tasks, ordinary_position
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 
 SIZES = (100, 200, 400, 730, 1000, 1500, 2000, 3000)
 _TASKS = ("value", "gradient", "dpotrf", "dpotrf+dpotri")

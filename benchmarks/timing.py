@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 
 
 def alternate(tasks: Mapping[str, Callable[[], float]], n_rounds: int) -> dict[str, np.ndarray]:

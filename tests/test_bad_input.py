@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from cadlag import StableKernelRegressor
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers import SAMPLERS, chains
-from cadlag.samplers.chains import Plan, Store, advance, new_chains, run
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling import SAMPLERS, chains
+from cadlag.sampling.chains import Plan, Store, advance, new_chains, run
 
 N_CHAINS, N_WARMUP, TOTAL = 2, 80, 100
 BEFORE_MEETING = 1  # from the first rendezvous on a chain knows of the others

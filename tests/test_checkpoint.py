@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cadlag import StableKernelRegressor
-from cadlag.samplers import chains
+from cadlag.sampling import chains
 from cadlag.storage import read_tree, write_tree
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
@@ -63,7 +63,7 @@ KILLER = """
 import json, os, pathlib, random, signal, sys, time, warnings
 import numpy as np
 from cadlag import StableKernelRegressor
-from cadlag.samplers import chains
+from cadlag.sampling import chains
 warnings.simplefilter("ignore")
 task = json.loads(sys.argv[1])
 directory, dice = pathlib.Path(task["directory"]), random.Random(task["seed"])
@@ -110,7 +110,7 @@ WORKER = """
 import json, sys, warnings
 import numpy as np
 from cadlag import StableKernelRegressor
-from cadlag.samplers import chains
+from cadlag.sampling import chains
 warnings.simplefilter("ignore")
 task = json.loads(sys.argv[1])
 chains._BLOCK_SECONDS = 0.005

@@ -26,7 +26,7 @@ from cadlag.app.common import Talk
 from cadlag.app.comparing import _show
 from cadlag.app.terminal import readable
 from cadlag.compare import RIVALS, SCORES, compare, lacks, summarise
-from cadlag.estimators.scaling import OverflowedError
+from cadlag.data import OverflowedError
 from cadlag.frames import read_names
 from cadlag.methods import METHODS
 from cadlag.storage import read_tree, write_tree

@@ -5,15 +5,15 @@ import pytest
 from scipy import stats
 from scipy.special import gammainc, gammaincinv
 
-from cadlag.baselines.ascent import Adam, Ascent, initial_parameters, judge
-from cadlag.baselines.deep_wishart import Bound, layer_values
-from cadlag.baselines.gram import EPSILON, Gram, ReluMap
-from cadlag.baselines.wishart_atoms import Atoms
-from cadlag.baselines.wishart_layer import Layer, LayerValues
-from cadlag.baselines.wishart_noise import Noise, draw_noise, gamma_move
-from cadlag.baselines.wishart_output import Output
+from cadlag.baselines.diwp.ascent import Adam, Ascent, initial_parameters, judge
+from cadlag.baselines.diwp.atoms import Atoms
+from cadlag.baselines.diwp.bound import Bound, layer_values
+from cadlag.baselines.diwp.gram import EPSILON, Gram, ReluMap
+from cadlag.baselines.diwp.layer import Layer, LayerValues
+from cadlag.baselines.diwp.noise import Noise, draw_noise, gamma_move
+from cadlag.baselines.diwp.output import Output
+from cadlag.baselines.nngp.model import NNGP
 from cadlag.kernels import arc_cosine
-from cadlag.models.nngp import NNGP
 
 SMALL_P = 1e-4  # of a test that is right
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import DIWPRegressor, load
-from cadlag.baselines.ascent import Ascent
+from cadlag.baselines.diwp.ascent import Ascent
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit has not converged:sklearn.exceptions.ConvergenceWarning")
 

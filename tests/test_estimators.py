@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cadlag import StableKernelRegressor, load
 from cadlag.estimators.conditioned import _permuted
 from cadlag.methods import METHODS
-from cadlag.samplers import SAMPLERS, chains
+from cadlag.sampling import SAMPLERS, chains
 from cadlag.storage import read_tree, write_tree
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"

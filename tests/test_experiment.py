@@ -18,12 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cadlag
 from cadlag import datasets, storage
-from cadlag.baselines.ascent import Ascent
+from cadlag.baselines.diwp.ascent import Ascent
 from cadlag.methods import METHODS, whole_fits
 from cadlag.papers import experiment
 from cadlag.papers.experiment import FailedTasksError, evaluate_task, read_plan, run
 from cadlag.papers.rows import Row, RowFile, Task, read_published, sources_of, table, version_of
-from cadlag.samplers import chains
+from cadlag.sampling import chains
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
 METRICS = ("rmse", "mae")

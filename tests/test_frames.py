@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cadlag import recipes
-from cadlag.estimators import scaling
+from cadlag import data, recipes
 from cadlag.frames import Kind, read_frame, recognise, suggest, to_csv, write_csv
 from cadlag.recipes import Input, Recipe
 
@@ -474,7 +473,7 @@ def test_an_empty_target_is_said_to_be_empty(table):
 def test_a_huge_number_is_named_by_its_place(table):
     with pytest.raises(ValueError, match=r"row 2 \(line 3\), column 'x' holds '-1e200', too large a number: rescale"):
         learn(table("x,sales\n1,1\n-1e200,2\n3,3\n"))
-    assert recipes.LARGEST == scaling.LARGEST
+    assert recipes.LARGEST == data.LARGEST
 
 
 def test_texts_of_no_kind_are_no_long_wait(table):

@@ -8,8 +8,8 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import gammaln
 
-from cadlag import gaussian
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.linalg import gaussian
 
 assert_allclose = partial(np.testing.assert_allclose, equal_nan=False)
 

@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableKernelRegressor, load
-from cadlag.models import grouped
-from cadlag.models.grouped import GroupedProcess
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.models.probes import probe_rows
-from cadlag.samplers import SAMPLERS
-from cadlag.samplers.leaps import NutsWithLeaps
+from cadlag.kernel_process import groups
+from cadlag.kernel_process.groups import GroupedProcess
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling import SAMPLERS
+from cadlag.sampling.leaps import NutsWithLeaps
+from cadlag.sampling.probes import probe_rows
 from statistical.checks import joint_law, paired, prior_uniforms, sample_until, worst
 from statistical.kernels_under_test import leaps, nuts_with_leaps, small_grouped, tempered_with_leaps
 
@@ -207,7 +207,7 @@ def test_failures_extremes_and_pickle():
 @pytest.fixture
 def few_leaps(monkeypatch):
     """The law is the same however many there are."""
-    monkeypatch.setattr(grouped, "LEAPS", 6)
+    monkeypatch.setattr(groups, "LEAPS", 6)
 
 
 @pytest.mark.usefixtures("few_leaps")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 
 assert_allclose = partial(np.testing.assert_allclose, equal_nan=False)
 PRESETS = ("theorem", "prop2", "published_code")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cadlag import kernels
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 
 ORDERS = range(6)
 DIGITS = 80  # cos θ - 1 reaches 1e-27 at scales of 1e12 and gaps of 1e-7; twice that and 50 digits besides

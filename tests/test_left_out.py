@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from cadlag import NNGPRegressor, StableKernelRegressor
-from cadlag.estimators.left_out import LeaveOneOut, importance_weights
+from cadlag.left_out import LeaveOneOut, importance_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 

@@ -10,13 +10,13 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import gamma, kv, logsumexp
 
-from cadlag import gaussian
+from cadlag.baselines.bayes_gp.least_squares import independent_columns, regress
+from cadlag.baselines.bayes_gp.model import LinearMeanProcess
+from cadlag.baselines.bayes_gp.prior import OFFSET, Values, log_density, log_variance_prior
+from cadlag.baselines.bayes_gp.rounds import MetropolisRounds
 from cadlag.kernels import stationary
 from cadlag.kernels.stationary import CORRELATIONS, Stationary
-from cadlag.models.least_squares import independent_columns, regress
-from cadlag.models.linear_mean_prior import OFFSET, Values, log_density, log_variance_prior
-from cadlag.models.linear_mean_process import LinearMeanProcess
-from cadlag.models.metropolis_rounds import MetropolisRounds
+from cadlag.linalg import gaussian
 
 RNG = np.random.default_rng(5)
 N = 14

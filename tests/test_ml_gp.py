@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import MLGPRegressor, load
-from cadlag.models.ml_process import MLProcess
+from cadlag.baselines.ml_gp.model import MLProcess
 
 RNG = np.random.default_rng(8)
 N = 25

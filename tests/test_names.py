@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from cadlag import load
-from cadlag.estimators.names import distinct, grouped_columns, labels_beside
 from cadlag.methods import METHODS
+from cadlag.names import distinct, grouped_columns, labels_beside
 from cadlag.plots import plot_breaks
 from cadlag.report import write_report
 from cadlag.storage import read_tree, write_tree

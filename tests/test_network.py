@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, multivariate_normal
 
-from cadlag.models.network.breaks import Planes, cluster_planes, jumps_between
-from cadlag.models.network.bulk import GivenUnits
-from cadlag.models.network.circle import (
+from cadlag.network.breaks import Planes, cluster_planes, jumps_between
+from cadlag.network.bulk import GivenUnits
+from cadlag.network.circle import (
     angle_of,
     cosine_integral,
     draw_angle,
@@ -19,11 +19,11 @@ from cadlag.models.network.circle import (
     walk,
     walk_squares,
 )
-from cadlag.models.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
-from cadlag.models.network.kernel import ExchangedSweeps, Sweeps, floor_at, gains_of_units
-from cadlag.models.network.lattice import score, score_on_bulk
-from cadlag.models.network.model import ACTIVATIONS, StableNetwork
-from cadlag.models.network.sweep import polish_units, sweep_units
+from cadlag.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
+from cadlag.network.lattice import score, score_on_bulk
+from cadlag.network.model import ACTIVATIONS, StableNetwork
+from cadlag.network.sweep import polish_units, sweep_units
+from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
 
 RNG = np.random.default_rng(5)
 N = 25

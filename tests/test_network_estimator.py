@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableNetworkRegressor, load
-from cadlag.estimators.breaks import BreakPoints, _size_columns
+from cadlag.network.break_tables import BreakPoints, _size_columns
 from cadlag.plots import plot_break_lines, plot_breaks
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"

@@ -9,7 +9,7 @@ from scipy.stats import halfcauchy, kstest, multivariate_normal, norm
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import NNGPRegressor, StableKernelRegressor, load
-from cadlag.models.nngp import NNGP
+from cadlag.baselines.nngp.model import NNGP
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning")
 

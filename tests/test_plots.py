@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from cadlag import StableKernelRegressor, plots
-from cadlag.estimators.partial import partial_dependence
+from cadlag.partial_dependence import partial_dependence
 from cadlag.plots.calibration import coverage_curve
 from cadlag.plots.style import words
 

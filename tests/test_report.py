@@ -20,7 +20,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from cadlag import NNGPRegressor, StableKernelRegressor, StableNetworkRegressor, load
-from cadlag.estimators.breaks import BreakPlanes
+from cadlag.network.break_tables import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report

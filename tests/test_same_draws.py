@@ -8,9 +8,9 @@ import pytest
 
 import cadlag
 import same_draws
+from cadlag.kernel_process.model import PRESETS
 from cadlag.methods import METHODS
-from cadlag.models.kernel_process import PRESETS
-from cadlag.samplers import SAMPLERS
+from cadlag.sampling import SAMPLERS
 from draws import CASES, Fit, twin_of
 from same_draws import DIFFERENT, EQUAL, NEW, ROOT, Result, compare, differences, judge, mark_of_sources
 

@@ -11,8 +11,8 @@ from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from cadlag.samplers import SAMPLERS
-from cadlag.samplers.adaptation import (
+from cadlag.sampling import SAMPLERS
+from cadlag.sampling.adaptation import (
     accumulate,
     average,
     nothing_seen,
@@ -20,12 +20,12 @@ from cadlag.samplers.adaptation import (
     restart_averaging,
     windows,
 )
-from cadlag.samplers.contract import find_start
-from cadlag.samplers.jumps import NutsWithJumps
-from cadlag.samplers.laplace import Modes, find_modes
-from cadlag.samplers.mixture import _NU, Mixture, fit_mixture
-from cadlag.samplers.nuts import Nuts
-from cadlag.samplers.tempering import Tempered
+from cadlag.sampling.contract import find_start
+from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.laplace import Modes, find_modes
+from cadlag.sampling.mixture import _NU, Mixture, fit_mixture
+from cadlag.sampling.nuts import Nuts
+from cadlag.sampling.tempering import Tempered
 from cadlag.stable import positive_stable
 from statistical.checks import joint_law, sample, worst
 from statistical.kernels_under_test import MOVES, fixed_mixture, small_model

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from cadlag import NNGPRegressor
 from cadlag.app.cli import app
 from cadlag.app.common import Run, parse_settings
-from cadlag.estimators.partial import partial_dependence
-from cadlag.estimators.settings import MOST_SHOWN, Number, Numbers, Stability, Whole, shown
 from cadlag.methods import METHODS, load
+from cadlag.partial_dependence import partial_dependence
+from cadlag.settings import MOST_SHOWN, Number, Numbers, Stability, Whole, shown
 from cadlag.storage import write_tree
 
 ROWS = [(method, name) for method, kind in METHODS.items() for name in kind._settings]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cadlag.models.shallow.cells import (
+from cadlag.baselines.shallow_stable.cells import (
     cells_by_simulation,
     cells_in_the_plane,
     cells_on_a_line,

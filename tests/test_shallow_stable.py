@@ -9,14 +9,14 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from cadlag.models.network.model import StableNetwork
-from cadlag.models.noise import log_normal_over_chi2, sample_log_over_chi2
-from cadlag.models.shallow import sweep
-from cadlag.models.shallow.cells import find_cells
-from cadlag.models.shallow.cuts import Pieces
-from cadlag.models.shallow.kernel import CellSweeps, PublishedMoves, Spectrum
-from cadlag.models.shallow.model import ShallowStable
-from cadlag.models.shallow.shares import divide
+from cadlag.baselines.shallow_stable import sweep
+from cadlag.baselines.shallow_stable.cells import find_cells
+from cadlag.baselines.shallow_stable.cuts import Pieces
+from cadlag.baselines.shallow_stable.model import ShallowStable
+from cadlag.baselines.shallow_stable.shares import divide
+from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
+from cadlag.network.model import StableNetwork
+from cadlag.noise import log_normal_over_chi2, sample_log_over_chi2
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(2)

@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "BayesGPRegressor": "cadlag.baselines.bayes_gp",
-    "DIWPRegressor": "cadlag.baselines.diwp",
-    "MLGPRegressor": "cadlag.baselines.ml_gp",
-    "NNGPRegressor": "cadlag.baselines.nngp",
-    "ShallowStableRegressor": "cadlag.baselines.shallow_stable",
-    "StableKernelRegressor": "cadlag.estimators.kernel",
-    "StableNetworkRegressor": "cadlag.estimators.network",
+    "BayesGPRegressor": "cadlag.baselines.bayes_gp.estimator",
+    "DIWPRegressor": "cadlag.baselines.diwp.estimator",
+    "MLGPRegressor": "cadlag.baselines.ml_gp.estimator",
+    "NNGPRegressor": "cadlag.baselines.nngp.estimator",
+    "ShallowStableRegressor": "cadlag.baselines.shallow_stable.estimator",
+    "StableKernelRegressor": "cadlag.kernel_process.estimator",
+    "StableNetworkRegressor": "cadlag.network.estimator",
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
-from cadlag.baselines.bayes_gp import BayesGPRegressor
-from cadlag.baselines.diwp import DIWPRegressor
-from cadlag.baselines.ml_gp import MLGPRegressor
-from cadlag.baselines.nngp import NNGPRegressor
-from cadlag.baselines.shallow_stable import ShallowStableRegressor
-from cadlag.estimators.kernel import StableKernelRegressor
-from cadlag.estimators.network import StableNetworkRegressor
+from cadlag.baselines.bayes_gp.estimator import BayesGPRegressor
+from cadlag.baselines.diwp.estimator import DIWPRegressor
+from cadlag.baselines.ml_gp.estimator import MLGPRegressor
+from cadlag.baselines.nngp.estimator import NNGPRegressor
+from cadlag.baselines.shallow_stable.estimator import ShallowStableRegressor
+from cadlag.kernel_process.estimator import StableKernelRegressor
+from cadlag.network.estimator import StableNetworkRegressor
 from cadlag.storage import read_tree
 
 METHODS: dict[str, Any] = {

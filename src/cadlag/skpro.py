@@ -15,7 +15,7 @@ from sklearn.base import clone
 from skpro.distributions.base import BaseDistribution
 from skpro.regression.base import BaseProbaRegressor
 
-from cadlag.estimators.network import StableNetworkRegressor
+from cadlag.network.estimator import StableNetworkRegressor
 from cadlag.predictive import FloatArray, Predictive
 
 _ROOT_TWO_OVER_PI = np.sqrt(2.0 / np.pi)

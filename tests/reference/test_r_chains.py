@@ -11,9 +11,9 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.stats import norm
 
-from cadlag.models.kernel_process import KernelProcess
+from cadlag.kernel_process.model import KernelProcess
 from cadlag.predictive import Predictive
-from cadlag.samplers.chains import Plan, Store, new_chains, run
+from cadlag.sampling.chains import Plan, Store, new_chains, run
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("CADLAG_REFERENCE", ROOT.parent / "shared" / "reference")) / "r_code"

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from cadlag import BayesGPRegressor
+from cadlag.baselines.bayes_gp.prior import Values
 from cadlag.datasets import simulate
-from cadlag.models.linear_mean_prior import Values
 from cadlag.predictive import Predictive
 
 QUIET = "ignore:The chains do not agree yet:sklearn.exceptions.ConvergenceWarning"

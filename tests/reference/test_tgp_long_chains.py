@@ -16,9 +16,9 @@ from arviz_stats.base import array_stats
 from scipy.special import gammaln, logsumexp
 
 from cadlag import BayesGPRegressor
+from cadlag.baselines.bayes_gp.prior import A0_RATE, G0_RATE, LEAST_A0, Values, log_nugget_prior, log_range_prior
 from cadlag.datasets import simulate
-from cadlag.gaussian import NotPositiveDefiniteError
-from cadlag.models.linear_mean_prior import A0_RATE, G0_RATE, LEAST_A0, Values, log_nugget_prior, log_range_prior
+from cadlag.linalg.gaussian import NotPositiveDefiniteError
 from cadlag.predictive import Predictive
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:The chains do not agree yet")]

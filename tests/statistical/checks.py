@@ -15,8 +15,8 @@ from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 from scipy import stats
 
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.chains import Plan, Store, new_chains, run
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling.chains import Plan, Store, new_chains, run
 
 Array = NDArray[np.float64]
 

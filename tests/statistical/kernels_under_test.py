@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.models.grouped import GroupedProcess
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers import LEAPING
-from cadlag.samplers.independence import Independence
-from cadlag.samplers.jumps import NutsWithJumps
-from cadlag.samplers.leaps import NutsWithLeaps
-from cadlag.samplers.mixture import Mixture
-from cadlag.samplers.nuts import Nuts
-from cadlag.samplers.tempering import Tempered
+from cadlag.kernel_process.groups import GroupedProcess
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling import LEAPING
+from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.independence import Independence
+from cadlag.sampling.leaps import NutsWithLeaps
+from cadlag.sampling.mixture import Mixture
+from cadlag.sampling.nuts import Nuts
+from cadlag.sampling.tempering import Tempered
 
 Array = NDArray[np.float64]
 N_STEPS = 6  # transitions between two renewals of the data, so that what a kernel remembers is used

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.models.network import circle, columns, inputs, lattice, scales, sweep
-from cadlag.models.network.kernel import Sweeps
-from cadlag.models.network.model import StableNetwork
+from cadlag.network import circle, columns, inputs, lattice, scales, sweep
+from cadlag.network.model import StableNetwork
+from cadlag.network.transition import Sweeps
 from statistical.network_checks import MOVES, one_move, paired, small_network, sweeps
 
 

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cadlag.gaussian import sample_normal
-from cadlag.low_rank import log_marginal_of_sums
-from cadlag.models.network import inputs, scales, sweep
-from cadlag.models.network.atom import Units
-from cadlag.models.network.ground import Ground, Sums
-from cadlag.models.network.kernel import WITH_MANY, Sweeps
-from cadlag.models.network.model import StableNetwork
-from cadlag.models.network.scales import Priors
-from cadlag.samplers.tempering import Tempered
+from cadlag.linalg.gaussian import sample_normal
+from cadlag.linalg.low_rank import log_marginal_of_sums
+from cadlag.network import inputs, scales, sweep
+from cadlag.network.atom import Units
+from cadlag.network.ground import Ground, Sums
+from cadlag.network.model import StableNetwork
+from cadlag.network.scales import Priors
+from cadlag.network.transition import WITH_MANY, Sweeps
+from cadlag.sampling.tempering import Tempered
 
 Array = NDArray[np.float64]
 

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 from scipy.special import gammainc, gammaincc
 
-from cadlag.gaussian import sample_normal
-from cadlag.models import metropolis_rounds
-from cadlag.models.linear_mean_process import LinearMeanProcess
-from cadlag.models.metropolis_rounds import MetropolisRounds
+from cadlag.baselines.bayes_gp import rounds
+from cadlag.baselines.bayes_gp.model import LinearMeanProcess
+from cadlag.baselines.bayes_gp.rounds import MetropolisRounds
+from cadlag.linalg.gaussian import sample_normal
 
 CASES = {"nothing": (0, "expsep"), "expsep": (7, "expsep"), "exp": (7, "exp"), "matern": (7, "matern")}
 
@@ -83,14 +83,14 @@ def test_the_joint_law_stays_by_more_draws(case):
 
 def no_proposal_ratio(patch):
     """The two directions of a move taken for equally likely."""
-    log_range = metropolis_rounds.log_range_prior
-    patch.setattr(metropolis_rounds, "log_range_prior", lambda d: log_range(d) + float(np.log(d).sum()))
+    log_range = rounds.log_range_prior
+    patch.setattr(rounds, "log_range_prior", lambda d: log_range(d) + float(np.log(d).sum()))
 
 
 def no_nugget_ratio(patch):
     """The same for the nugget."""
-    log_nugget = metropolis_rounds.log_nugget_prior
-    patch.setattr(metropolis_rounds, "log_nugget_prior", lambda g: log_nugget(g) + math.log(g))
+    log_nugget = rounds.log_nugget_prior
+    patch.setattr(rounds, "log_nugget_prior", lambda g: log_nugget(g) + math.log(g))
 
 
 def no_degrees_lost(patch):
@@ -99,7 +99,7 @@ def no_degrees_lost(patch):
 
 
 def wrong_hyperprior(patch):
-    patch.setattr(metropolis_rounds, "G0_RATE", 0.1)
+    patch.setattr(rounds, "G0_RATE", 0.1)
 
 
 BUGS = {

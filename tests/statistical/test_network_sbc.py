@@ -15,8 +15,8 @@ import pytest
 from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 
-from cadlag.models.network.kernel import Sweeps
-from cadlag.models.network.model import StableNetwork
+from cadlag.network.model import StableNetwork
+from cadlag.network.transition import Sweeps
 from statistical.network_checks import sample_function
 from statistical.test_sbc import INPUTS, N_DRAWS, N_ROWS, Ranks, judge, rank
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadlag.models import kernel_process
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers import nuts as nuts_module
-from cadlag.samplers.jumps import NutsWithJumps
-from cadlag.samplers.mixture import Mixture
-from cadlag.samplers.nuts import Nuts
-from cadlag.samplers.tempering import Tempered
+from cadlag.kernel_process import model as kernel_process
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling import nuts as nuts_module
+from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.mixture import Mixture
+from cadlag.sampling.nuts import Nuts
+from cadlag.sampling.tempering import Tempered
 from cadlag.stable import PositiveStable
 from statistical.checks import joint_law, paired, worst
 from statistical.kernels_under_test import MOVES, small_model

@@ -9,8 +9,8 @@ from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 from scipy import stats
 
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers import SAMPLERS
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling import SAMPLERS
 from statistical.checks import prior_uniforms, sample, sample_until
 from statistical.kernels_under_test import small_model
 

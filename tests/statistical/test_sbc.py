@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cadlag.models.kernel_process import KernelProcess
-from cadlag.samplers.independence import Independence
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.sampling.independence import Independence
 from statistical.checks import rank_deviation, sample_function, sample_until
 
 Array = NDArray[np.float64]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cadlag.models.shallow import kernel, sweep
-from cadlag.models.shallow.model import ShallowStable
+from cadlag.baselines.shallow_stable import sweep, transition
+from cadlag.baselines.shallow_stable.model import ShallowStable
 from statistical.test_shallow_moves import LARGEST_Z, PLANE, one_move, paired, small
 
 Array = NDArray[np.float64]
@@ -20,8 +20,8 @@ def forget_that_exchanges_change_weights(monkeypatch: pytest.MonkeyPatch) -> Non
     """The prior of both scales is not the same after what they add has been exchanged."""
     monkeypatch.setattr(sweep, "density", lambda log_s, table: 0.0)
     monkeypatch.setattr(sweep, "try_exchange", sweep.try_exchange.py_func)
-    monkeypatch.setattr(kernel, "exchange", sweep.exchange.py_func)
-    monkeypatch.setattr(kernel, "N_EXCHANGES", 20)
+    monkeypatch.setattr(transition, "exchange", sweep.exchange.py_func)
+    monkeypatch.setattr(transition, "N_EXCHANGES", 20)
 
 
 def forget_prior_of_scales(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def interpret_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps as plain Python, in which parts can be replaced."""
     for name in ("draw_scale", "renew"):
         monkeypatch.setattr(sweep, name, getattr(sweep, name).py_func)
-    monkeypatch.setattr(kernel, "sweep", sweep.sweep.py_func)
+    monkeypatch.setattr(transition, "sweep", sweep.sweep.py_func)
 
 
 BUGS = {

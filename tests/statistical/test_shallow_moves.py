@@ -10,10 +10,10 @@ from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 
 from cadlag import ShallowStableRegressor, StableNetworkRegressor
-from cadlag.gaussian import sample_normal
-from cadlag.models.shallow.cells import find_cells
-from cadlag.models.shallow.kernel import CellSweeps, PublishedMoves, Spectrum
-from cadlag.models.shallow.model import ShallowStable
+from cadlag.baselines.shallow_stable.cells import find_cells
+from cadlag.baselines.shallow_stable.model import ShallowStable
+from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
+from cadlag.linalg.gaussian import sample_normal
 
 Array = NDArray[np.float64]
 LARGEST_Z = 4.5  # some fifty functions for each of eight cases: fails by chance less than once in three hundred runs

@@ -21,10 +21,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.text import Text
 
 from cadlag.app.terminal import readable
-from cadlag.estimators.settings import shown
 from cadlag.frames import read_frame, suggest
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers, Recipe
+from cadlag.settings import shown
 from cadlag.storage import is_replaced, place_of
 from cadlag.verdict import CAUTION, GOOD, NOTE
 

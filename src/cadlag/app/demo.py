@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag.datasets import load_nile
-from cadlag.estimators.names import plain_arrays
 from cadlag.frames import write_csv
 from cadlag.methods import METHODS
+from cadlag.names import plain_arrays
 from cadlag.plots import plot_breaks, plot_fit
 from cadlag.recipes import Recipe
 from cadlag.report import write_report

@@ -9,10 +9,10 @@ from scipy.spatial import cKDTree
 
 from cadlag import metrics
 from cadlag.app.common import Talk, check_place
-from cadlag.estimators.names import plain_arrays
-from cadlag.estimators.scaling import OverflowedError
+from cadlag.data import OverflowedError
 from cadlag.frames import Frame, read_frame, to_csv, write_csv
 from cadlag.methods import load
+from cadlag.names import plain_arrays
 from cadlag.recipes import Numbers, Recipe
 
 _ROWS_AT_ONCE = 4096

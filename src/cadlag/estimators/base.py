@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from cadlag.estimators.files import FiledRegressor
-from cadlag.estimators.names import refuse_twice
-from cadlag.estimators.scaling import (
+from cadlag.data import (
     LEAST_SPREAD,
     Scaling,
     refuse_foreign,
@@ -26,9 +24,11 @@ from cadlag.estimators.scaling import (
     require_memory,
     warn_of_constants,
 )
-from cadlag.estimators.settings import MOST_DRAWS, SHARED, Whole
-from cadlag.gaussian import sample_normal
+from cadlag.estimators.files import FiledRegressor
+from cadlag.linalg.gaussian import sample_normal
+from cadlag.names import refuse_twice
 from cadlag.predictive import Predictive
+from cadlag.settings import MOST_DRAWS, SHARED, Whole
 
 Array = NDArray[np.float64]
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from cadlag.data import refuse_overflow
 from cadlag.estimators.base import as_generator
-from cadlag.estimators.left_out import LeaveOneOut
-from cadlag.estimators.names import distinct, grouped_columns, input_names, labels_beside
-from cadlag.estimators.scaling import refuse_overflow
 from cadlag.estimators.stored import StoredRegressor
-from cadlag.models.probes import probe_rows
+from cadlag.left_out import LeaveOneOut
+from cadlag.names import distinct, grouped_columns, input_names, labels_beside
 from cadlag.posterior import Table
+from cadlag.sampling.probes import probe_rows
 
 Array = NDArray[np.float64]
 

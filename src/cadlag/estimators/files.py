@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cadlag.estimators.names import refuse_twice
-from cadlag.estimators.scaling import Scaling
-from cadlag.estimators.settings import FREE, Setting, shown
+from cadlag.data import Scaling
+from cadlag.names import refuse_twice
+from cadlag.settings import FREE, Setting, shown
 from cadlag.storage import write_tree
 
 Array = NDArray[np.float64]

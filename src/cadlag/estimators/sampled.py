@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from cadlag.data import require_memory
 from cadlag.estimators.base import as_seed
 from cadlag.estimators.files import plain
-from cadlag.estimators.scaling import require_memory
-from cadlag.estimators.settings import SHARED, shown
 from cadlag.estimators.stored import StoredRegressor
 from cadlag.posterior import Posterior
-from cadlag.samplers.chains import Plan, Store, new_chains, run
-from cadlag.samplers.checkpoint import Checkpoint
-from cadlag.samplers.progress import TextProgress
+from cadlag.sampling.chains import Plan, Store, new_chains, run
+from cadlag.sampling.checkpoint import Checkpoint
+from cadlag.sampling.progress import TextProgress
+from cadlag.settings import SHARED, shown
 
 Array = NDArray[np.float64]
 

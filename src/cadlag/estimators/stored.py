@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cadlag.estimators.base import AtomRegressor
 from cadlag.estimators.files import checked
 from cadlag.posterior import Posterior
-from cadlag.samplers.chains import checked_chain
+from cadlag.sampling.chains import checked_chain
 
 Array = NDArray[np.float64]
 

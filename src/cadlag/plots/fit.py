@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cadlag.estimators.breaks import BreakPoints
-from cadlag.estimators.names import input_names, plain_arrays
+from cadlag.names import input_names, plain_arrays
+from cadlag.network.break_tables import BreakPoints
 from cadlag.plots.style import (
     ACCENT,
     BAND,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cadlag.estimators.names import input_names, plain_arrays
-from cadlag.estimators.partial import partial_dependence
+from cadlag.names import input_names, plain_arrays
+from cadlag.partial_dependence import partial_dependence
 from cadlag.plots.fit import _draw_bands
 from cadlag.plots.style import (
     BAND,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cadlag import plots
-from cadlag.estimators.breaks import BreakPoints
-from cadlag.estimators.names import plain_arrays
+from cadlag.names import plain_arrays
+from cadlag.network.break_tables import BreakPoints
 from cadlag.plots.style import STYLE, new_axes, plt, words, write_values
 from cadlag.verdict import COVERAGE, Evidence
 from cadlag.verdict.evidence import affordable_atoms

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.estimators.left_out import LeaveOneOut
-from cadlag.estimators.names import grouped_columns, input_names, plain_arrays
+from cadlag.left_out import LeaveOneOut
 from cadlag.metrics import pit
+from cadlag.names import grouped_columns, input_names, plain_arrays
 from cadlag.recipes import Input, Recipe
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.estimators.breaks import BreakPoints
+from cadlag.network.break_tables import BreakPoints
 from cadlag.verdict.evidence import COVERAGE, Evidence
 
 Facts = dict[str, Any]

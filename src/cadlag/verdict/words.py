@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from cadlag.estimators.breaks import BreakPoints
+from cadlag.network.break_tables import BreakPoints
 from cadlag.posterior import ESS_LIMIT, RHAT_LIMIT
 from cadlag.verdict.evidence import COVERAGE, Checked, Evidence
 from cadlag.verdict.facts import Facts, likely_breaks

@@ -1,0 +1,183 @@
+"""b̂ = (FᵀK⁻¹F)⁻¹FᵀK⁻¹y, λ = min_β (y - Fβ)ᵀK⁻¹(y - Fβ): a linear mean under a covariance, with flat coefficients.
+
+With K = UᵀU, A = U⁻ᵀF = QR and z = U⁻ᵀy: b̂ = R⁻¹Qᵀz, e = z - QQᵀz, λ = eᵀe, and log|V_b| = -2 Σ log|R_jj| where
+V_b = (FᵀK⁻¹F)⁻¹. As λ is a sum of squares it is never negative.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack, qr
+
+from cadlag.linalg import gaussian
+
+Array = NDArray[np.float64]
+
+_SAME = 1e-8  # of the largest entry: what a column must have left that is no sum of others
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The regression on F, and what conditioning on y needs.
+
+    Attributes
+    ----------
+    factor
+        U.
+    q
+        Q, (n, m).
+    r
+        R, (m, m).
+    coefficients
+        b̂, (m,).
+    residual
+        e = U⁻ᵀ(y - Fb̂), (n,).
+    square
+        λ.
+    log_det
+        log|K|.
+    log_det_coefficients
+        log|V_b|.
+    """
+
+    factor: Array
+    q: Array
+    r: Array
+    coefficients: Array
+    residual: Array
+    square: float
+    log_det: float
+    log_det_coefficients: float
+
+    @property
+    def errors(self) -> Array:
+        """K⁻¹(y - Fb̂), (n,)."""
+        return self.unwhiten(self.residual[:, None])[:, 0]
+
+    def whiten(self, columns: Array) -> Array:
+        """U⁻ᵀ times columns.
+
+        Parameters
+        ----------
+        columns
+            (n, k).
+
+        Returns
+        -------
+        Array
+            (n, k).
+        """
+        return _whiten(self.factor, columns)
+
+    def unwhiten(self, columns: Array) -> Array:
+        """U⁻¹ times columns: K⁻¹ is this after :meth:`whiten`.
+
+        Parameters
+        ----------
+        columns
+            (n, k).
+
+        Returns
+        -------
+        Array
+            (n, k).
+        """
+        return blas.dtrsm(1.0, self.factor, columns, lower=0) if columns.size else columns
+
+    def inverse(self) -> Array:
+        """K⁻¹.
+
+        Returns
+        -------
+        Array
+            (n, n), lower triangle.
+        """
+        inverse, _ = lapack.dpotri(self.factor, lower=0)
+        return np.ascontiguousarray(inverse.T)
+
+    def projected_inverse(self) -> Array:
+        """P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹ = K⁻¹ - (U⁻¹Q)(U⁻¹Q)ᵀ.
+
+        Returns
+        -------
+        Array
+            (n, n), lower triangle.
+        """
+        if len(self.residual) == 0:
+            return np.zeros((0, 0))
+        inverse, _ = lapack.dpotri(self.factor, lower=0)
+        return blas.dsyrk(-1.0, self.unwhiten(self.q), 1.0, inverse, lower=0, overwrite_c=1).T
+
+    def scaled_by_coefficients(self, rows: Array) -> Array:
+        """hᵀR⁻¹ of each row h, whose square is hᵀV_b h.
+
+        Parameters
+        ----------
+        rows
+            (k, m).
+
+        Returns
+        -------
+        Array
+            (k, m).
+        """
+        return blas.dtrsm(1.0, self.r, rows, side=1, lower=0) if rows.size else rows
+
+
+def _whiten(factor: Array, columns: Array) -> Array:
+    return blas.dtrsm(1.0, factor, columns, trans_a=1, lower=0) if columns.size else columns
+
+
+def regress(K: Array, F: Array, y: Array) -> Fit:
+    """Generalised least squares of y on F.
+
+    Parameters
+    ----------
+    K
+        Covariance up to a factor, lower triangle; overwritten by its factor.
+    F
+        Columns, linearly independent, (n, m).
+    y
+        (n,).
+
+    Returns
+    -------
+    Fit
+        The regression.
+    """
+    m = F.shape[1]
+    if len(y) == 0:
+        none = np.zeros(0)
+        return Fit(K, F, np.zeros((m, m)), np.zeros(m), none, 0.0, 0.0, 0.0)
+    factor = gaussian.factorise(K)
+    white = _whiten(factor, np.column_stack([F, y]))
+    q, r = np.linalg.qr(white[:, :m])
+    along = q.T @ white[:, m]
+    residual = white[:, m] - q @ along
+    log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
+    log_det_coefficients = -2.0 * float(np.log(np.abs(np.diagonal(r))).sum())
+    coefficients = blas.dtrsv(r, along, lower=0) if m else along
+    return Fit(factor, q, r, coefficients, residual, float(residual @ residual), log_det, log_det_coefficients)
+
+
+def independent_columns(X: Array) -> NDArray[np.int_]:
+    """Columns of X that, beside a column of ones, are no linear combination of others: by pivoted QR.
+
+    Parameters
+    ----------
+    X
+        (n, p), of comparable widths.
+
+    Returns
+    -------
+    NDArray[np.int_]
+        Their indices, ascending.
+    """
+    if X.size == 0:
+        return np.zeros(0, dtype=int)
+    # Centred first, so that the column of ones is always kept.
+    r, order = qr(X - X.mean(axis=0), mode="r", pivoting=True)
+    # Centred columns of n rows have rank n - 1 at most, whatever rounding says.
+    left = np.abs(np.diagonal(r))[: len(X) - 1]
+    return np.sort(order[: int(np.sum(left > _SAME * np.abs(X).max()))])

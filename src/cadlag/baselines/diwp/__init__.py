@@ -1,0 +1,1 @@
+"""The deep inverse Wishart process of Aitchison, Yang and Ober (2021)."""

@@ -1,0 +1,1 @@
+"""The wide-network Gaussian process of Lee et al. (2018)."""

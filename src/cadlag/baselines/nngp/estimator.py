@@ -1,0 +1,180 @@
+"""f ~ N(0, cK_L), y = f + ε: the neural network Gaussian process, which has the paper's kernel and no random scales."""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.baselines.nngp.model import NNGP
+from cadlag.data import require_memory
+from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.estimators.sampled import SampledRegressor
+from cadlag.settings import MOST_LAYERS, SAMPLED, Either, Number, Setting, Truth, Whole, Word, shared
+
+Array = NDArray[np.float64]
+
+
+class NNGPRegressor(SampledRegressor, ConditionedRegressor):
+    """Gaussian process regression with the kernel of a deep, infinitely wide ReLU network.
+
+    The limit of wide networks whose weights have finite variance: a kernel without unknowns, but for the amplitude of
+    the function and the variance of the noise. It is what the deep α-stable kernel process becomes when nothing is
+    left to learn in its kernel; see Lee et al. (2018) and Aitchison, Yang & Ober (2021), whose maps it uses.
+
+    Parameters
+    ----------
+    n_maps
+        Number of kernel maps, that is of hidden layers.
+    amplitude
+        True to learn the variance factor c of the function, False for c = 1 in units of the response's variance, as in
+        the published comparison, or a number.
+    noise_variance
+        None to learn it, or a known value, or one for each training row, in squared units of y.
+    noise_prior_on
+        Whether the half-Cauchy(1) prior is on the "variance" or the "sd" of the noise.
+    sampler
+        "nuts" to sample amplitude and noise, "ml" for the values that maximise the marginal likelihood.
+    n_draws
+        Draws kept of each chain.
+    n_warmup
+        Iterations before them, which adapt and are dropped.
+    n_chains
+        Number of chains.
+    n_jobs
+        Workers, as in joblib; draws do not depend on it.
+    standardize
+        Whether to standardise inputs and response by the training data; with "inputs" the response is only centred.
+    point
+        Point prediction: "median" or "mean".
+    n_atoms
+        At most this many draws, evenly spaced, stand for the posterior in predictions.
+    max_memory
+        Bytes beyond which fit and predict refuse; None for half of the machine's memory.
+    progress
+        Whether to show progress on standard error; or a callable, see :func:`cadlag.sampling.chains.run`.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Draws of amplitude and noise variance; one draw with "ml".
+    diagnostics_ : dict
+        Worst R-hat and effective sample sizes; with "ml" the log likelihood and whether the search converged.
+    model_ : NNGP
+        The model on standardised data.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cadlag import NNGPRegressor
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> model = NNGPRegressor(sampler="ml").fit(x, np.sin(3 * x[:, 0]))
+    >>> model.predict_interval([[0.5]]).shape
+    (1, 2)
+    """
+
+    _method: ClassVar[str] = "nngp"
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        "n_maps": Whole(1, MOST_LAYERS, of_run=True),
+        "amplitude": Either("True, False or a positive number", (Truth(), Number()), of_run=True),
+        "sampler": Word(("nuts", "ml"), of_run=True),
+    }
+    fit_intercept = False  # the maps have a constant of their own
+
+    def __init__(
+        self,
+        n_maps: int = 2,
+        amplitude: Any = True,
+        noise_variance: Any = None,
+        noise_prior_on: str = "variance",
+        sampler: str = "nuts",
+        n_draws: int = 1000,
+        n_warmup: int = 1000,
+        n_chains: int = 4,
+        n_jobs: int | None = None,
+        standardize: bool | str = True,
+        point: str = "median",
+        n_atoms: int = 1000,
+        max_memory: float | None = None,
+        progress: Any = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_maps = n_maps
+        self.amplitude = amplitude
+        self.noise_variance = noise_variance
+        self.noise_prior_on = noise_prior_on
+        self.sampler = sampler
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.point = point
+        self.n_atoms = n_atoms
+        self.max_memory = max_memory
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None = None) -> Self:
+        """Sample amplitude and noise, or find the likeliest.
+
+        Parameters
+        ----------
+        X
+            Inputs, (n, n_features).
+        y
+            Responses, (n,).
+        checkpoint
+            A directory that makes a sampled run durable.
+
+        Returns
+        -------
+        Self
+            The fitted regressor.
+        """
+        self._check_settings()
+        return super().fit(X, y, checkpoint) if self.sampler != "ml" else self._fit_maximum(X, y)
+
+    def extend(self, n_draws: int = 1000) -> Self:
+        """More draws, continuing the chains bit for bit.
+
+        Parameters
+        ----------
+        n_draws
+            Draws to add to each chain.
+
+        Returns
+        -------
+        Self
+            The same regressor with more draws.
+        """
+        self._check_settings()
+        if self.sampler == "ml":
+            raise ValueError('there is nothing to extend: sampler="ml" has no draws, "nuts" has')
+        return super().extend(n_draws)
+
+    def _make_model(self, X: Array, y: Array) -> NNGP:
+        return NNGP(X, y, int(self.n_maps), self._known_amplitude(), self._known_noise(len(y)), self.noise_prior_on)
+
+    def _known_amplitude(self) -> float | None:
+        if isinstance(self.amplitude, bool | np.bool_):
+            return None if self.amplitude else 1.0
+        return float(self.amplitude)
+
+    def _require_fit_memory(self, n: int) -> None:
+        require_memory(
+            32.0 * n**2 * self._n_workers(), f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
+            self.max_memory,
+        )  # fmt: skip
+
+    def _labels(self) -> dict[str, list[str]]:
+        return {}
+
+    def _kernel(self) -> Any:
+        return "plain_nuts"

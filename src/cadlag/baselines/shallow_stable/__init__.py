@@ -1,0 +1,1 @@
+"""The shallow stable network by enumeration of its cells (Loría and Bhadra, 2023)."""

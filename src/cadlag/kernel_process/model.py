@@ -1,0 +1,529 @@
+"""Λ = c_{K+1} Σ_K(X; S, c) + σ²I, y ~ N(0, Λ), all scales positive α/2-stable: the deep α-stable kernel process.
+
+The unknowns are sampled as logarithms, in the order log s_1..log s_p, the random log c's, log σ². Three presets say
+which c's are random (table 1.4 of the specification of Loría & Bhadra, 2025):
+
+    theorem          c_2 .. c_{K+1} random, c_1 = 1, d₁ = 1
+    prop2            c_2 .. c_K random, c_1 = c_{K+1} = 1, d₁ = 1
+    published_code   c_1 .. c_K random, c_{K+1} = 1, d₁ = number of columns
+
+The noise variance is half-Cauchy(1), or the noise standard deviation is, or the variance is known. Level β of the
+target is prior × likelihood^β; 1 is the posterior.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag import kernels
+from cadlag.kernel_process.atom import Atom, Points, Scales
+from cadlag.linalg import gaussian
+from cadlag.noise import log_half_cauchy, sample_log_half_cauchy
+from cadlag.sampling.ladder import PowerLadder
+from cadlag.stable import PositiveStable, positive_stable
+
+Array = NDArray[np.float64]
+
+PRESETS = ("theorem", "prop2", "published_code")
+_LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
+
+
+@dataclass(frozen=True)
+class KernelProcess(PowerLadder):
+    """Prior, likelihood and gradient of the deep kernel process.
+
+    Attributes
+    ----------
+    X
+        Inputs, an intercept column included where wanted, (n, p).
+    y
+        Responses, (n,).
+    alpha
+        Stability index α in (0, 2]; at 2 all scales are 1.
+    order
+        Order δ of the activation.
+    depth
+        Number K of kernel maps.
+    preset
+        Which scales are random.
+    noise_variance
+        None when unknown, else a number or one for each row.
+    noise_prior_on
+        Whether the half-Cauchy prior is on the "variance" or the "sd".
+    noise_scale
+        Scale of that half-Cauchy.
+    constant
+        Factor on F_δ: 1 for the paper's 1/π, ½ for the literal network.
+    """
+
+    X: Array
+    y: Array
+    alpha: float = 1.0
+    order: int = 1
+    depth: int = 1
+    preset: str = "theorem"
+    noise_variance: float | Array | None = None
+    noise_prior_on: str = "variance"
+    noise_scale: float = 1.0
+    constant: float = 1.0
+    _buffers: dict[tuple[str, int], Array] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave buffers and cached values behind when pickled."""
+        keep = {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
+        return {**keep, "_buffers": {}}
+
+    @cached_property
+    def law(self) -> PositiveStable:
+        """The prior law of each scale."""
+        return positive_stable(self.alpha)
+
+    @cached_property
+    def n_inputs(self) -> int:
+        """Number of columns, p."""
+        return self.X.shape[1]
+
+    @cached_property
+    def random_layers(self) -> tuple[int, ...]:
+        """The indices k of the random c_k."""
+        first, last = {"theorem": (2, self.depth + 1), "prop2": (2, self.depth), "published_code": (1, self.depth)}[
+            self.preset
+        ]
+        return tuple(range(first, last + 1))
+
+    @cached_property
+    def n_scales(self) -> int:
+        """Number of random stable scales; none when α = 2."""
+        return 0 if self.alpha == 2.0 else self.n_inputs + len(self.random_layers)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Number of unknowns."""
+        return self.n_scales + (self.noise_variance is None)
+
+    @property
+    def operations_to_condition(self) -> float:
+        """What one draw's predictions cost at least."""
+        return float(len(self.y)) ** 3 / 3.0
+
+    @cached_property
+    def _known_log_noise(self) -> float | Array | None:
+        return None if self.noise_variance is None else np.log(np.asarray(self.noise_variance, dtype=float))
+
+    def scales(self, position: Array) -> Scales:
+        """Read a position.
+
+        Parameters
+        ----------
+        position
+            Log scales, and log noise variance unless known.
+
+        Returns
+        -------
+        Scales
+            Every scale, the fixed ones included.
+        """
+        p = self.n_inputs
+        log_c = np.zeros(self.depth + 1)
+        if self.n_scales:
+            log_c[self._layer_slice] = position[p : self.n_scales]
+            log_weights = position[:p] + (log_c[0] - self._log_divisor)
+            np.minimum(log_weights, _LOG_CAP, out=log_weights)
+        else:
+            log_weights = np.full(p, -self._log_divisor)
+        known = self._known_log_noise
+        return Scales(log_weights, log_c[1:-1], log_c[-1], position[-1] if known is None else known)
+
+    @cached_property
+    def _layer_slice(self) -> slice:
+        """Where the random c's stand among c_1..c_{K+1}."""
+        first = self.random_layers[0] - 1 if self.random_layers else 0
+        return slice(first, first + len(self.random_layers))
+
+    @cached_property
+    def _log_divisor(self) -> float:
+        """log d₁."""
+        return math.log(self.n_inputs) if self.preset == "published_code" else 0.0
+
+    def named(self, positions: Array) -> dict[str, Array]:
+        """Draws by name, on their natural scale.
+
+        Parameters
+        ----------
+        positions
+            (..., dimension).
+
+        Returns
+        -------
+        dict[str, Array]
+            `input_scales`, `layer_scales`, `noise_variance`, those that are random.
+        """
+        p, values = self.n_inputs, {}
+        if self.n_scales:
+            values["input_scales"] = np.exp(positions[..., :p])
+            if self.random_layers:
+                values["layer_scales"] = np.exp(positions[..., p : self.n_scales])
+        if self.noise_variance is None:
+            values["noise_variance"] = np.exp(positions[..., -1])
+        return values
+
+    # Prior -----------------------------------------------------------------------------------------------------------
+
+    def sample_prior(self, rng: np.random.Generator) -> Array:
+        """One draw of all unknowns from the prior.
+
+        Parameters
+        ----------
+        rng
+            Source of randomness.
+
+        Returns
+        -------
+        Array
+            A position.
+        """
+        log_s = self.law.sample_log(rng, self.n_scales)
+        if self.noise_variance is not None:
+            return log_s
+        log_v = math.log(self.noise_scale) + sample_log_half_cauchy(rng)
+        return np.append(log_s, log_v if self.noise_prior_on == "variance" else 2.0 * log_v)
+
+    def log_prior(self, position: Array) -> float:
+        """Log prior density of the logarithms.
+
+        Parameters
+        ----------
+        position
+            Where.
+
+        Returns
+        -------
+        float
+            Log density.
+        """
+        return self.log_prior_gradient(position)[0]
+
+    def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
+        """Log prior density and gradient.
+
+        Parameters
+        ----------
+        position
+            Where.
+
+        Returns
+        -------
+        tuple[float, Array]
+            Value and gradient.
+        """
+        gradient = np.zeros(self.dimension)
+        value = 0.0
+        if self.n_scales:
+            values, gradient[: self.n_scales] = self.law.log_density_and_slope(position[: self.n_scales])
+            value = float(values.sum())
+        if self.noise_variance is None:
+            log_density, gradient[-1] = log_half_cauchy(float(position[-1]), self.noise_scale, self.noise_prior_on)
+            value += log_density
+        return value, gradient
+
+    # Likelihood ------------------------------------------------------------------------------------------------------
+
+    def layers(self, scales: Any, X: Array | None = None) -> Points:
+        """The recursion's diagonals and unit vectors.
+
+        Parameters
+        ----------
+        scales
+            All scales.
+        X
+            Inputs with intercept; the training inputs by default.
+
+        Returns
+        -------
+        kernels.Layers
+            What kernel entries are made of.
+        """
+        inputs = self.X if X is None else X
+        return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order, self.constant)
+
+    def cross(self, rows: Points, columns: Points) -> Array:
+        """Correlations of the function between two sets of inputs.
+
+        Parameters
+        ----------
+        rows
+            Layers of m inputs.
+        columns
+            Layers of n inputs.
+
+        Returns
+        -------
+        Array
+            (m, n).
+        """
+        return kernels.cross_correlations(rows, columns)
+
+    def _buffer(self, name: str = "correlation") -> Array:
+        key = (name, threading.get_ident())  # threads may share a model, not a buffer
+        if key not in self._buffers:
+            self._buffers[key] = np.zeros((len(self.y), len(self.y)))
+        return self._buffers[key]
+
+    def _correlate(self, points: Points, weight: Array) -> Array:
+        """Correlations of the observations, in a buffer."""
+        return kernels.correlations(points, weight, self._buffer())
+
+    def _observe(self, scales: Scales, floor: float = 0.0) -> tuple[Points, gaussian.Observed, Array]:
+        points = self.layers(scales)
+        log_noise = np.logaddexp(scales.log_noise, 2.0 * math.log(floor)) if floor > 0.0 else scales.log_noise
+        data = gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
+        return points, data, self._correlate(points, data.weight)
+
+    def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
+        """The observations in units of their standard deviations, and the lower triangle of their correlations.
+
+        Parameters
+        ----------
+        position
+            Where.
+        floor
+            Standard deviation of more noise.
+
+        Returns
+        -------
+        tuple[gaussian.Observed, Array]
+            Variances and correlations; the latter a buffer that the next call overwrites.
+        """
+        return self._observe(self.scales(position), floor)[1:]
+
+    def log_likelihood(
+        self, position: Array, floor: float = 0.0, marginal: Callable[..., float] = gaussian.log_marginal
+    ) -> float:
+        """log p(y | scales, noise), -inf where the covariance cannot be factorised.
+
+        Parameters
+        ----------
+        position
+            Where.
+        floor
+            Standard deviation of more noise.
+        marginal
+            The log density of the observations, given their correlations.
+
+        Returns
+        -------
+        float
+            Log likelihood.
+        """
+        if len(self.y) == 0:
+            return 0.0
+        try:
+            data, correlation = self.observe(position, floor)
+            value = marginal(correlation, data)
+        except gaussian.NotPositiveDefiniteError:
+            return -math.inf
+        return value if math.isfinite(value) else -math.inf
+
+    def log_likelihood_gradient(
+        self, position: Array, floor: float = 0.0, marginal: Callable[..., Any] = gaussian.log_marginal_gradient
+    ) -> tuple[float, Array]:
+        """Log likelihood and its gradient (zero where it is -inf).
+
+        Parameters
+        ----------
+        position
+            Where.
+        floor
+            Standard deviation of more noise.
+        marginal
+            The log density of the observations with its gradient, given their correlations.
+
+        Returns
+        -------
+        tuple[float, Array]
+            Value and gradient.
+        """
+        failed = -math.inf, np.zeros(self.dimension)
+        if len(self.y) == 0:
+            return 0.0, np.zeros(self.dimension)
+        try:
+            points, data, correlation = self._observe(self.scales(position), floor)
+            found = marginal(correlation, data)
+        except gaussian.NotPositiveDefiniteError:
+            return failed
+        gradient = np.zeros(self.dimension)
+        self._pull_back(points, data, found, gradient)
+        if self.noise_variance is None:
+            gradient[-1] = found.log_noise.sum()
+            if floor > 0.0:
+                gradient[-1] /= 1.0 + floor * floor * math.exp(-float(position[-1]))
+        return (found.value, gradient) if np.isfinite(found.value + gradient.sum()) else failed
+
+    def _pull_back(
+        self, points: Points, data: gaussian.Observed, marginal: gaussian.MarginalGradient, gradient: Array
+    ) -> None:
+        """The gradient by everything but the noise."""
+        by_weight, by_inner = kernels.reverse(points, data.weight, marginal.pairs, marginal.log_signal)
+        if self.n_scales:
+            gradient[: self.n_scales] = self.by_scales(by_weight, by_inner, float(marginal.log_signal.sum()))
+
+    def by_scales(self, by_weight: Array, by_inner: Array, by_output: float) -> Array:
+        """Derivatives by the random log s's and log c's.
+
+        Parameters
+        ----------
+        by_weight
+            Derivatives by `log_weights`, (p,).
+        by_inner
+            Derivatives by log c_2 .. log c_K.
+        by_output
+            Derivative by log c_{K+1}.
+
+        Returns
+        -------
+        Array
+            In the order of a position.
+        """
+        by_layer = np.concatenate(([by_weight.sum()], by_inner, [by_output]))
+        return np.concatenate((by_weight, by_layer[self._layer_slice]))
+
+    # Hidden layers ---------------------------------------------------------------------------------------------------
+
+    def covariances(self, position: Array, X: Array | None = None) -> Iterator[Array]:
+        """Σ_0, Σ_1, .. Σ_K at given inputs.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        X
+            Inputs with intercept; the training inputs by default.
+
+        Yields
+        ------
+        Array
+            Full symmetric matrices.
+        """
+        scales = self.scales(position)
+        inputs = self.X if X is None else X
+        log_c1 = self.log_layer_scale(position, 1)
+        yield (inputs * np.exp(scales.log_weights - log_c1)) @ inputs.T
+        for k in range(1, self.depth + 1):
+            points = kernels.layers(inputs, scales.log_weights, scales.log_inner[: k - 1], self.order, self.constant)
+            lower = np.tril(kernels.correlations(points, np.ones(len(inputs))))
+            sd = np.exp(0.5 * points.log_variance)
+            yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)
+
+    def covariance(self, position: Array, X: Array | None = None) -> Array:
+        """c_{K+1} Σ_K, the covariance of the function at given inputs.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        X
+            Inputs with intercept; the training inputs by default.
+
+        Returns
+        -------
+        Array
+            Full symmetric matrix.
+        """
+        *_, last = self.covariances(position, X)
+        return math.exp(self.scales(position).log_output) * last
+
+    def information(self, position: Array) -> Array:
+        """Mutual information -½ log(1 - ρ²) of the function at row i and at row m + i of 2m rows.
+
+        Parameters
+        ----------
+        position
+            Scales.
+
+        Returns
+        -------
+        Array
+            (m,).
+        """
+        m, scales = len(self.X) // 2, self.scales(position)
+        values = np.empty(m)
+        for i in range(m):
+            pair = [self.layers(scales, self.X[k : k + 1]) for k in (i, m + i)]
+            rho = float(self.cross(*pair)[0, 0])
+            values[i] = -0.5 * math.log(max(1.0 - rho * rho, 1e-16))
+        return values
+
+    def log_layer_scale(self, position: Array, layer: int) -> float:
+        """log c_layer, random or not.
+
+        Parameters
+        ----------
+        position
+            A draw.
+        layer
+            k in 1..K+1.
+
+        Returns
+        -------
+        float
+            Its logarithm.
+        """
+        scales = self.scales(position)
+        first = float(position[self.n_inputs]) if self.n_scales and 1 in self.random_layers else 0.0
+        return float(np.concatenate(([first], scales.log_inner, [scales.log_output]))[layer - 1])
+
+    # Given the scales ------------------------------------------------------------------------------------------------
+
+    def condition(self, position: Array) -> Atom:
+        """The Gaussian process that one draw stands for, given the data.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        Atom
+            Conditions to a normal law at any new inputs.
+        """
+        return self.condition_observed(position)[0]
+
+    def condition_observed(self, position: Array) -> tuple[Atom, gaussian.Observed]:
+        """The same with the observations that it was conditioned on.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        tuple[Atom, gaussian.Observed]
+            The conditional process, and the observations in units of their standard deviations.
+        """
+        scales = self.scales(position)
+        points, data, correlation = self._observe(scales)
+        return Atom(self, scales, points, gaussian.condition(correlation, data)), data
+
+    def leave_one_out(self, position: Array) -> gaussian.LeftOut:
+        """Each row given the scales and all the others.
+
+        Parameters
+        ----------
+        position
+            A draw.
+
+        Returns
+        -------
+        LeftOut
+            Errors, variances and log densities.
+        """
+        _, data, correlation = self._observe(self.scales(position))
+        return gaussian.leave_one_out(correlation, data)

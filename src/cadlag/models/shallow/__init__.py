@@ -1,1 +1,0 @@
-"""The shallow network with sign units and stable output weights, by enumeration of its cells."""

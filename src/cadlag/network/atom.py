@@ -1,0 +1,150 @@
+"""f(x*) = φ(x*)ᵀAg, g | y ~ N(L⁻ᵀc, B⁻¹): one draw of the network, conditioned on the data."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, solve_triangular
+
+from cadlag import kernels
+from cadlag.kernel_process.atom import Atom
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.linalg.low_rank import log_marginal_of_sums, solve_upper
+
+Array = NDArray[np.float64]
+
+
+class Units(NamedTuple):
+    """A position, read."""
+
+    W: Array
+    log_s: Array
+    kinds: NDArray[np.int64]
+    log_inputs: Array
+    log_bulk: Array
+    log_tau: float
+    log_v: float
+
+
+class Maker(Protocol):
+    """What an atom asks of its network."""
+
+    def columns(self, units: Units, X: Array | None = None) -> Array:
+        """Φ at given inputs."""
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """The kernel process given the units and their mean weights.
+
+    Attributes
+    ----------
+    atom
+        The process conditioned on what the units, with their mean weights, leave of the responses.
+    whitened
+        U⁻ᵀD^-½Φ, (n, M).
+    """
+
+    atom: Atom
+    whitened: Array
+
+    @classmethod
+    def given(
+        cls, process: KernelProcess, position: Array, Phi: Array, variances: Array
+    ) -> "tuple[Bulk, Array, Array]":
+        """Condition units and process together, by one factorisation; also L and c of the units' weights."""
+        atom, data = process.condition_observed(position)
+        whitened, given = np.asfortranarray(Phi * np.exp(-0.5 * data.log_total)[:, None]), atom.conditioner
+        z = data.scaled
+        if len(z):
+            whitened = blas.dtrsm(1.0, given.factor, whitened, trans_a=1, lower=0)
+            z = blas.dtrsv(given.factor, z, lower=0, trans=1)
+        sums = whitened.T @ whitened, whitened.T @ z, float(z @ z)
+        _, factor, half = log_marginal_of_sums(*sums, len(z), variances, 1.0)
+        left = z - whitened @ (np.sqrt(variances) * solve_upper(factor, half))
+        beta = blas.dtrsv(given.factor, left, lower=0) if len(left) else left
+        return cls(replace(atom, conditioner=replace(given, beta=beta)), whitened), factor, half
+
+    def project(self, X: Array) -> tuple[Array, Array, kernels.Layers]:
+        """Mean of the process, U⁻ᵀ times its covariances with the data over its standard deviations, its layers."""
+        new = self.atom.model.layers(self.atom.scales, X)
+        mean, half = self.atom.conditioner.project(kernels.cross_correlations(new, self.atom.points))
+        return mean * np.exp(0.5 * (new.log_variance + self.atom.scales.log_output)), half, new
+
+
+@dataclass(frozen=True)
+class NetworkAtom:
+    """One draw, conditioned on the data.
+
+    With a bulk, the weights w are drawn given the data first and the process given the weights: the law of the sum at
+    new inputs is that of the process given w̄, and more uncertain by w - w̄ times the columns less what the process takes
+    of them.
+
+    Attributes
+    ----------
+    model
+        The network.
+    units
+        Its units.
+    spread
+        a_j.
+    factor
+        L.
+    half
+        c.
+    noise_variance
+        Variance of the noise on a new observation (the mean of the rows' when they differ).
+    bulk
+        The kernel process, or None.
+    """
+
+    model: Maker
+    units: Units
+    spread: Array
+    factor: Array
+    half: Array
+    noise_variance: float
+    bulk: Bulk | None = None
+
+    def weights(self) -> Array:
+        """Mean output weights, A L⁻ᵀc."""
+        return self.spread * np.asarray(solve_triangular(self.factor, self.half, lower=True, trans="T"))
+
+    def sample_weights(self, rng: np.random.Generator) -> Array:
+        """Output weights, A g."""
+        noisy = self.half + rng.standard_normal(len(self.half))
+        return self.spread * np.asarray(solve_triangular(self.factor, noisy, lower=True, trans="T"))
+
+    def _half_columns(self, columns: Array) -> Array:
+        """L⁻¹A times columns at new inputs, (M, m)."""
+        return np.asarray(solve_triangular(self.factor, (columns * self.spread).T, lower=True))
+
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function at new inputs, a column of ones first."""
+        columns = self.model.columns(self.units, X)
+        if self.bulk is None:
+            H = self._half_columns(columns)
+            return H.T @ self.half, (H * H).sum(axis=0)
+        mean, half, new = self.bulk.project(X)
+        log_signal = new.log_variance + self.bulk.atom.scales.log_output
+        H = self._half_columns(columns - np.exp(0.5 * log_signal)[:, None] * (half.T @ self.bulk.whitened))
+        left = np.exp(log_signal) * np.maximum(1.0 - (half * half).sum(axis=0), 0.0)
+        return columns @ self.weights() + mean, left + (H * H).sum(axis=0)
+
+    def mean(self, X: Array) -> Array:
+        """Mean of the function alone."""
+        mean = self.model.columns(self.units, X) @ self.weights()
+        return mean if self.bulk is None else mean + self.bulk.atom.mean(X)
+
+    def joint(self, X: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the function."""
+        columns = self.model.columns(self.units, X)
+        if self.bulk is None:
+            H = self._half_columns(columns)
+            return H.T @ self.half, H.T @ H
+        mean, half, new = self.bulk.project(X)
+        sd = np.exp(0.5 * (new.log_variance + self.bulk.atom.scales.log_output))
+        H = self._half_columns(columns - sd[:, None] * (half.T @ self.bulk.whitened))
+        left = (kernels.cross_correlations(new, new) - half.T @ half) * np.outer(sd, sd)
+        return columns @ self.weights() + mean, left + H.T @ H

@@ -1,0 +1,133 @@
+"""f for the circle of a sign unit: a guess made of the data, the other units and fresh randomness, never of the unit.
+
+Whatever f is, the circle through w_j and f needs no Hastings correction, since f does not depend on w_j or s_j.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cadlag.network.columns import COMPILED, Array, Fit, Rows
+
+N_NEWTON = 4
+
+
+@njit(**COMPILED)
+def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, fit: Fit) -> Array:
+    """A direction; zero where nothing came of it."""
+    X, residual = rows.X, fit.residual
+    (n, q), m = X.shape, len(W)
+    f = np.zeros(q)
+    which = rng.random()
+    if which < 0.25:
+        return least_squares(rng, X, residual)
+    if which < 0.5:
+        return logistic(rng, X, without_some(rng, rows.y, fit) if rng.random() < 0.5 else residual)
+    if which < 0.65:
+        f[int(rng.random() * q)] = 1.0
+    elif which < 0.85 and m > 1:
+        other = int(rng.random() * (m - 1))
+        f += W[other + 1 if other >= j else other]
+        if rng.random() < 0.5:
+            other = int(rng.random() * (m - 1))
+            f += W[other + 1 if other >= j else other]
+    elif n > 0:
+        f += X[int(rng.random() * n)]
+    return f
+
+
+@njit(**COMPILED)
+def some_columns(rng: np.random.Generator, q: int) -> Array:
+    """Ones, or ones and zeros at random after the first."""
+    use = np.ones(q)
+    if rng.random() < 0.5:
+        for k in range(1, q):
+            use[k] = 1.0 if rng.random() < 0.5 else 0.0
+    return use
+
+
+@njit(**COMPILED)
+def add_row(row: Array, use: Array, curvature: float, slope: float, normal: Array, right: Array) -> None:
+    """One row's part of the lower triangle of the normal matrix, and of the right-hand side."""
+    for k in range(len(row)):
+        scaled = curvature * row[k] * use[k]
+        right[k] += slope * row[k] * use[k]
+        for h in range(k + 1):
+            normal[k, h] += scaled * row[h] * use[h]
+
+
+@njit(**COMPILED)
+def solve_lower(normal: Array, right: Array) -> Array:
+    """The solution, from the lower triangle, which is overwritten; zero where there is none."""
+    q = len(right)
+    for k in range(q):
+        for h in range(k + 1):
+            total = normal[k, h]
+            for i in range(h):
+                total -= normal[k, i] * normal[h, i]
+            if h < k:
+                normal[k, h] = total / normal[h, h]
+            elif total > 0.0 and total < math.inf:
+                normal[k, k] = math.sqrt(total)
+            else:
+                return np.zeros(q)
+        for i in range(k):
+            right[k] -= normal[k, i] * right[i]
+        right[k] /= normal[k, k]
+    for k in range(q - 1, -1, -1):
+        for i in range(k + 1, q):
+            right[k] -= normal[i, k] * right[i]
+        right[k] /= normal[k, k]
+    return right
+
+
+@njit(**COMPILED)
+def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+    """Ridge regression of the residual, or its sign, on random rows and columns."""
+    n, q = X.shape
+    use = some_columns(rng, q)
+    share, signs = rng.random(), rng.random() < 0.5
+    normal, right = 1e-3 * (n + 1) * np.eye(q), np.zeros(q)
+    for i in range(n):
+        if rng.random() < share:
+            add_row(X[i], use, 1.0, np.sign(residual[i]) if signs else residual[i], normal, right)
+    return solve_lower(normal, right)
+
+
+@njit(**COMPILED)
+def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+    """A few Newton steps of logistic regression of the residual's sign, weighted by its size, with a random ridge."""
+    n, q = X.shape
+    use, size = some_columns(rng, q), 1e-300
+    for i in range(n):
+        size += abs(residual[i]) / n
+    ridge = (n + 1) * math.exp(-2.0 - 7.0 * rng.random())
+    beta = np.zeros(q)
+    for _ in range(N_NEWTON):
+        normal, right = ridge * np.eye(q), -ridge * beta
+        for i in range(n):
+            z = 0.0
+            for k in range(q):
+                z += X[i, k] * beta[k]
+            side = 1.0 if residual[i] >= 0.0 else -1.0
+            p = 1.0 / (1.0 + math.exp(min(side * z, 500.0)))
+            weight = abs(residual[i]) / size
+            add_row(X[i], use, weight * p * (1.0 - p), weight * side * p, normal, right)
+        beta = beta + solve_lower(normal, right)
+    return beta
+
+
+@njit(**COMPILED)
+def without_some(rng: np.random.Generator, y: Array, fit: Fit) -> Array:
+    """The residual with the mean contributions of a few other units added back."""
+    n, m = fit.P.shape
+    out = fit.residual.copy()
+    for k in range(m):
+        if rng.random() * m < 3.0:
+            mean = 0.0
+            for i in range(n):
+                mean += fit.P[i, k] * y[i]
+            for i in range(n):
+                out[i] += mean * fit.images[i, k]
+    return out

@@ -1,0 +1,247 @@
+"""y = Σ_j w_j φ_j(x) + ε, w_j with infinite variance: the stable network's scikit-learn face."""
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.data import require_memory
+from cadlag.estimators.base import as_generator
+from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.estimators.sampled import SampledRegressor
+from cadlag.names import labels_beside
+from cadlag.network.break_tables import BreakPlanes, BreakPoints
+from cadlag.network.model import ACTIVATIONS, StableNetwork
+from cadlag.network.transition import LADDER, ExchangedSweeps, Sweeps
+from cadlag.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
+
+Array = NDArray[np.float64]
+
+KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
+BULK_ROWS = 1000
+LEAST_NOISE = 1e-14  # of a known noise variance, in units of that of y
+MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
+
+
+class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
+    """Bayesian regression with a network whose output weights are α-stable: jumps anywhere, in any dimension.
+
+    A few of the units carry most of the function, each a step or a hinge across a hyperplane anywhere in the space of
+    inputs; units and scales are sampled, the weights are integrated out. A sweep over the units costs a time linear in
+    the number of rows.
+
+    Parameters
+    ----------
+    alpha
+        Stability index in (0, 2]; smaller leaves more of the function to a few units, 2 is the Gaussian limit.
+    n_units
+        Number of units.
+    activation
+        "sign" (steps), "relu" (hinges) or "auto", which samples the kind of each unit.
+    bulk
+        Whether a kernel process is added to the units, for the smooth part of the function, at a cost of n³ a draw;
+        "auto" adds it up to 1,000 rows.
+    input_scales
+        Whether the inputs have positive stable scales, shared by all units, that can switch an input off; at alpha 2
+        all scales are 1.
+    amplitude
+        τ, the scale of all output weights, or None to learn it.
+    noise_variance
+        None to learn it, or a known value, or one for each training row, in squared units of y.
+    noise_prior_on
+        Whether the half-Cauchy(1) prior is on the "variance" or the "sd" of the noise.
+    sampler
+        "gibbs": sweeps over units, scales and noise; "tempered": the same on a ladder of noise floors whose replicas
+        are exchanged, eight times the work an iteration.
+    n_draws
+        Draws kept of each chain.
+    n_warmup
+        Iterations before them, under a falling noise floor, which are dropped.
+    n_chains
+        Number of chains.
+    n_jobs
+        Workers, as in joblib; draws do not depend on it.
+    standardize
+        Whether to standardise inputs and response by the training data; with "inputs" the response is only centred.
+    point
+        Point prediction: "median" or "mean".
+    n_atoms
+        At most this many draws, evenly spaced, stand for the posterior in predictions.
+    max_memory
+        Bytes beyond which fit and predict refuse; None for half of the machine's memory.
+    progress
+        Whether to show progress on standard error; or a callable, see :func:`cadlag.sampling.chains.run`.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        Draws by name: noise variance in squared units of y, amplitude, the function at a few training rows.
+    diagnostics_ : dict
+        Worst R-hat and effective sample sizes; the median number of units that the data want.
+    model_ : StableNetwork
+        The model on standardised data.
+    n_features_in_ : int
+        Number of inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cadlag import StableNetworkRegressor
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> y = 5.0 * (x[:, 0] > 0.3) + 0.1 * np.sin(37.0 * x[:, 0])
+    >>> model = StableNetworkRegressor(n_draws=200, n_warmup=300, n_chains=2, random_state=0).fit(x, y)
+    >>> low, high = model.break_points().interval(0.9)
+    >>> bool(0.2 < low < high < 0.4)
+    True
+    """
+
+    _method: ClassVar[str] = "network"
+    _settings: ClassVar[Mapping[str, Setting]] = {
+        **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        "n_units": Whole(1, 10_000, of_run=True),
+        "activation": Word(tuple(ACTIVATIONS), of_run=True),
+        "bulk": Either('True, False or "auto"', (Truth(), Word(("auto",))), of_run=True),
+        "input_scales": Truth(of_run=True),
+        "amplitude": Either("a positive number, or None to learn it", (Nothing(), Number()), of_run=True),
+        "sampler": Word(tuple(KERNELS), of_run=True),
+    }
+    fit_intercept = True
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        n_units: int = 20,
+        activation: str = "auto",
+        bulk: bool | str = "auto",
+        input_scales: bool = False,
+        amplitude: float | None = None,
+        noise_variance: Any = None,
+        noise_prior_on: str = "variance",
+        sampler: str = "gibbs",
+        n_draws: int = 1000,
+        n_warmup: int = 1000,
+        n_chains: int = 4,
+        n_jobs: int | None = None,
+        standardize: bool | str = True,
+        point: str = "median",
+        n_atoms: int = 1000,
+        max_memory: float | None = None,
+        progress: Any = False,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.n_units = n_units
+        self.activation = activation
+        self.bulk = bulk
+        self.input_scales = input_scales
+        self.amplitude = amplitude
+        self.noise_variance = noise_variance
+        self.noise_prior_on = noise_prior_on
+        self.sampler = sampler
+        self.n_draws = n_draws
+        self.n_warmup = n_warmup
+        self.n_chains = n_chains
+        self.n_jobs = n_jobs
+        self.standardize = standardize
+        self.point = point
+        self.n_atoms = n_atoms
+        self.max_memory = max_memory
+        self.progress = progress
+        self.random_state = random_state
+
+    # The model -------------------------------------------------------------------------------------------------------
+
+    def _known_noise(self, n: int) -> float | Array | None:
+        known = super()._known_noise(n)
+        if known is not None and np.min(known) < LEAST_NOISE:
+            raise ValueError(
+                f"noise_variance is smaller than {LEAST_NOISE:g} of the variance of y, which the arithmetic cannot "
+                "tell from none: give a larger one"
+            )
+        return known
+
+    def _make_model(self, X: Array, y: Array) -> StableNetwork:
+        return StableNetwork(
+            self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
+            None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
+            self._known_noise(len(y)), self.noise_prior_on, bulk_depth=int(self._has_bulk(len(y))),
+        )  # fmt: skip
+
+    def _has_bulk(self, n: int) -> bool:
+        return n <= BULK_ROWS if isinstance(self.bulk, str) else bool(self.bulk)
+
+    def _kernel(self) -> Any:
+        return KERNELS[self.sampler]
+
+    def _require_fit_memory(self, n: int) -> None:
+        rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
+        if self._has_bulk(n):
+            replicas = len(LADDER) if self.sampler == "tempered" else 1
+            rows += (24.0 + 8.0 * replicas) * n * n * self._n_workers()  # each remembers an inverse
+        draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
+        require_memory(
+            rows + 2.0 * draws, f"A network of {self.n_units} units on {n} rows",
+            "use fewer units, draws or workers (n_jobs)", self.max_memory,
+        )  # fmt: skip
+
+    def _labels(self) -> dict[str, list[str]]:
+        names = self._input_names()
+        amplitude, *others = labels_beside("amplitude", names)
+        return {"input_scales": names[1:], "bulk_scales": [*others, amplitude], **self._probe_labels()}
+
+    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
+        return self._function_at_probes(stats)
+
+    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
+        super()._set_posterior(positions, stats)
+        self.diagnostics_["units_in_use"] = float(np.median(stats["n_used"]))
+
+    def _remarks(self) -> list[str]:
+        used, m = self.diagnostics_["units_in_use"], int(self.n_units)
+        if used <= MOST_IN_USE * m:
+            return []
+        return [f"{used:.0f} of the {m} units are in use: the function may need more, fit with n_units={2 * m}"]
+
+    # Where it jumps --------------------------------------------------------------------------------------------------
+
+    def break_points(
+        self, min_size: float | None = None, n_atoms: int = 500, random_state: Any = 0
+    ) -> BreakPoints | BreakPlanes:
+        """Where the function jumps, how probably, and by how much.
+
+        With one input: a row for each interval between neighbouring training inputs. With several: a row for each
+        hyperplane, hyperplanes being told apart by how they divide the training rows.
+
+        Parameters
+        ----------
+        min_size
+            Smallest net jump that counts, in units of y; one standard deviation of the noise by default.
+        n_atoms
+            Draws used.
+        random_state
+            Seed of the output weights, which are drawn given each posterior draw.
+
+        Returns
+        -------
+        BreakPoints or BreakPlanes
+            A table, with the draws of the largest jump's place behind it in one dimension.
+        """
+        self._require_fitted()
+        if self.model_.activation == "relu":
+            raise ValueError('a network of ReLU units is continuous: fit with activation "auto" or "sign"')
+        positions = self.posterior_.atoms(n_atoms)
+        spread = float(self.response_scaling_.scale)
+        noise = np.sqrt([self.model_.new_noise(self.model_.read(p)) for p in positions])
+        if min_size is not None and not (isinstance(min_size, numbers.Real) and 0.0 < min_size < math.inf):
+            raise ValueError(f"min_size must be positive, got {min_size!r}")
+        least = float(np.median(noise)) if min_size is None else float(min_size) / spread
+        make = BreakPoints.find if self.n_features_in_ == 1 else BreakPlanes.find
+        return make(
+            as_generator(random_state), self.model_, positions, least, spread, self.input_scaling_,
+            self._input_names()[1:],
+        )  # fmt: skip

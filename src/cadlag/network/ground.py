@@ -1,0 +1,78 @@
+"""N(0, W⁻¹(vV⁻¹)W⁻¹), W = diag ω: what the units are added to, white noise or noise with the kernel process.
+
+White noise has V = I, left empty, and ω ≠ 1 only where the noise is known row by row. With the bulk, ω² is one over the
+variance of each row, v = 1, and V is the inverse of the rows' correlations.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.linalg import gaussian
+from cadlag.linalg.low_rank import log_marginal_of_sums, sums_of_columns
+
+Array = NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """VΦ, ΦᵀVΦ and ΦᵀVωy, of weighted columns."""
+
+    images: Array
+    gram: Array
+    products: Array
+
+
+class Ground(NamedTuple):
+    """Noise, or noise and bulk.
+
+    Attributes
+    ----------
+    omega
+        Weight of each row.
+    response
+        ωy.
+    inverse
+        V, (n, n), or (0, 0) for the identity.
+    pulled
+        Vωy.
+    noise
+        v.
+    square
+        (ωy)ᵀV(ωy).
+    log_weight
+        Σ log ω + ½ log|V|.
+    """
+
+    omega: Array
+    response: Array
+    inverse: Array
+    pulled: Array
+    noise: float
+    square: float
+    log_weight: float
+
+    def sums(self, Phi: Array) -> Sums:
+        """What the likelihood needs of weighted columns; the images are the columns themselves where V = I."""
+        if len(self.inverse) == 0:
+            return Sums(Phi, *sums_of_columns(Phi, self.response))
+        images = self.inverse @ Phi
+        return Sums(images, Phi.T @ images, images.T @ self.response)
+
+    def log_marginal(self, sums: Sums, variances: Array) -> tuple[float, Array, Array]:
+        """log p(y | units), L and c of :func:`cadlag.linalg.low_rank.log_marginal_of_sums`."""
+        value, factor, half = log_marginal_of_sums(
+            sums.gram, sums.products, self.square, len(self.response), variances, self.noise
+        )
+        return value + self.log_weight, factor, half
+
+
+def ground_with_bulk(process: KernelProcess, position: Array, floor: float) -> Ground:
+    """The kernel process and the noise at a position of the process; raises where they cannot be factorised."""
+    data, correlation = process.observe(position, floor)
+    omega = np.exp(-0.5 * data.log_total)
+    inverse, log_det = gaussian.inverse(correlation)
+    pulled = inverse @ data.scaled
+    log_weight = float(np.log(omega).sum()) - 0.5 * log_det
+    return Ground(omega, data.scaled, inverse, pulled, 1.0, float(data.scaled @ pulled), log_weight)

@@ -1,0 +1,317 @@
+"""y ~ N(0, ΦA²Φᵀ + cΣ_K + σ²I), a_j = τ M^(-1/α) √s_j: prior and likelihood of the stable network, and one draw of it.
+
+A position is one flat vector: the units (b_j, v_j) row by row, log s, kinds, the log scales S of the inputs where they
+are random, those of the bulk cΣ_K, a kernel process, where there is one, log τ, log σ². A unit sees b_j + v_jᵀS^½x.
+Level d of the target is the posterior with σ² + d² in place of σ² (without bulk, known variances that differ by row are
+raised in proportion); 0 is the posterior. An unknown σ² is at least 1e-10, which binds only where the units fit the
+responses exactly.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from cadlag.kernel_process.model import KernelProcess
+from cadlag.linalg.gaussian import LeftOut, NotPositiveDefiniteError
+from cadlag.network.atom import Bulk, NetworkAtom, Units
+from cadlag.network.columns import RELU, SIGN, fill_columns, from_log
+from cadlag.network.ground import Ground, Sums, ground_with_bulk
+from cadlag.network.scales import LOG_LEAST, log_half_cauchy
+from cadlag.noise import sample_log_half_cauchy
+from cadlag.stable import PositiveStable, positive_stable
+
+Array = NDArray[np.float64]
+ACTIVATIONS = {"sign": 0, "relu": 1, "auto": 2}
+
+
+@dataclass(frozen=True)
+class StableNetwork:
+    """Prior and likelihood of the i.i.d. stable network.
+
+    Attributes
+    ----------
+    X
+        Inputs with a column of ones first, (n, q).
+    y
+        Responses.
+    n_units
+        M.
+    alpha
+        Stability index.
+    activation
+        "sign", "relu" or "auto".
+    amplitude
+        τ, or None when unknown.
+    input_scales
+        Whether the inputs have positive stable scales, shared by the units.
+    noise_variance
+        σ², or one for each row, or None when unknown.
+    noise_prior_on
+        Whether the half-Cauchy prior is on the "variance" or the "sd".
+    noise_scale
+        Scale of that half-Cauchy.
+    bulk_depth
+        Number of kernel maps of the bulk; 0 for units alone.
+    bulk_order
+        Order of its activation.
+    """
+
+    X: Array
+    y: Array
+    n_units: int = 20
+    alpha: float = 1.0
+    activation: str = "auto"
+    amplitude: float | None = None
+    input_scales: bool = False
+    noise_variance: float | Array | None = None
+    noise_prior_on: str = "variance"
+    noise_scale: float = 1.0
+    bulk_depth: int = 0
+    bulk_order: int = 1
+
+    exact_level = 0.0
+
+    @cached_property
+    def law(self) -> PositiveStable:
+        """The prior law of each scale."""
+        return positive_stable(self.alpha)
+
+    @cached_property
+    def density_table(self) -> tuple[float, float, Array]:
+        """What the compiled log density of log s is made of."""
+        return self.law.density_table if self.stable else (0.0, 1.0, np.zeros((1, 4)))
+
+    @cached_property
+    def process(self) -> KernelProcess | None:
+        """The bulk."""
+        if self.bulk_depth == 0:
+            return None
+        return KernelProcess(
+            self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, noise_variance=self.noise_variance,
+            noise_prior_on=self.noise_prior_on, noise_scale=self.noise_scale,
+        )  # fmt: skip
+
+    @cached_property
+    def stable(self) -> bool:
+        """Whether the scales are random."""
+        return self.alpha < 2.0
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a position."""
+        return self.n_units * (self.X.shape[1] + 2) + self.n_input_scales + self.n_bulk_scales + 2
+
+    @cached_property
+    def n_inputs(self) -> int:
+        """Number of columns, the ones included."""
+        return self.X.shape[1]
+
+    @cached_property
+    def n_input_scales(self) -> int:
+        """Number of random input scales."""
+        return self.n_inputs - 1 if self.input_scales and self.stable else 0
+
+    @cached_property
+    def n_bulk_scales(self) -> int:
+        """Number of random scales of the bulk."""
+        return self.process.n_scales if self.process is not None else 0
+
+    @cached_property
+    def omega(self) -> Array:
+        """Weight of each row: one over the noise's standard deviation where that is known row by row."""
+        known = self.noise_variance
+        return np.ones(len(self.y)) if known is None or np.ndim(known) == 0 else 1.0 / np.sqrt(known)
+
+    @cached_property
+    def response(self) -> Array:
+        """y in units of the rows' noise."""
+        return self.y * self.omega
+
+    @cached_property
+    def square(self) -> float:
+        """yᵀy."""
+        return math.fsum(self.response**2)
+
+    @cached_property
+    def _known_log_noise(self) -> float | None:
+        if self.noise_variance is None:
+            return None
+        return math.log(float(self.noise_variance)) if np.ndim(self.noise_variance) == 0 else 0.0
+
+    @property
+    def operations_to_condition(self) -> float:
+        """What one draw's predictions cost at least."""
+        n = float(len(self.y))
+        return n * self.n_units**2 + (n**3 / 3.0 if self.bulk_depth else 0.0)
+
+    @cached_property
+    def log_factor(self) -> float:
+        """log M^(-2/α)."""
+        return -2.0 / self.alpha * math.log(self.n_units)
+
+    @cached_property
+    def relu_scale(self) -> float:
+        """κ: a ReLU column has mean square ½(1 + |x|²) under the prior."""
+        if len(self.X) == 0:
+            return math.sqrt(2.0)
+        return math.sqrt(2.0 * len(self.X) / math.fsum((self.X**2).ravel()))
+
+    def read(self, position: Array) -> Units:
+        """A position by parts, copied."""
+        m, q = self.n_units, self.X.shape[1]
+        sizes = np.cumsum([m * q, m, m, self.n_input_scales, self.n_bulk_scales])
+        W, log_s, kinds, log_inputs, log_bulk, (log_tau, log_v) = np.split(position, sizes)
+        return Units(
+            W.reshape(m, q).copy(), log_s.copy(), kinds.astype(np.int64), log_inputs.copy(), log_bulk.copy(),
+            float(log_tau), float(log_v),
+        )  # fmt: skip
+
+    def write(self, units: Units) -> Array:
+        """The parts as one position."""
+        kinds = units.kinds.astype(float)
+        scales = units.log_inputs, units.log_bulk
+        return np.concatenate([units.W.ravel(), units.log_s, kinds, *scales, [units.log_tau, units.log_v]])
+
+    def sample_prior(self, rng: np.random.Generator) -> Array:
+        """One draw of all unknowns."""
+        m, q = self.n_units, self.X.shape[1]
+        kinds = {"sign": np.full(m, SIGN), "relu": np.full(m, RELU), "auto": rng.integers(2, size=m)}[self.activation]
+        W, log_s = rng.standard_normal((m, q)), self.law.sample_log(rng, m)
+        log_inputs, log_bulk = (self.law.sample_log(rng, size) for size in (self.n_input_scales, self.n_bulk_scales))
+        log_tau = sample_log_half_cauchy(rng)
+        log_v = 2.0 / self.noise_power * (math.log(self.noise_scale) + sample_log_half_cauchy(rng))
+        known_tau, known_v = self.amplitude, self._known_log_noise
+        return self.write(Units(
+            W, log_s, kinds, log_inputs, log_bulk, log_tau if known_tau is None else math.log(known_tau),
+            max(log_v, LOG_LEAST) if known_v is None else known_v,
+        ))  # fmt: skip
+
+    @cached_property
+    def noise_power(self) -> float:
+        """Power of σ that is half-Cauchy."""
+        return 2.0 if self.noise_prior_on == "variance" else 1.0
+
+    def log_prior(self, position: Array) -> float:
+        """Log prior density up to a constant."""
+        units = self.read(position)
+        value = -0.5 * float((units.W**2).sum())
+        if self.stable:
+            value += float(self.law.log_density(np.concatenate([units.log_s, units.log_inputs, units.log_bulk])).sum())
+        if self.amplitude is None:
+            value += log_half_cauchy(units.log_tau)
+        if self.noise_variance is None:
+            value += log_half_cauchy(0.5 * self.noise_power * units.log_v - math.log(self.noise_scale))
+        return value
+
+    def columns(self, units: Units, X: Array | None = None) -> Array:
+        """Φ without weights, (n, M), at the training rows or at new ones."""
+        inputs = self.scaled(units, X)
+        return fill_columns(inputs, np.ones(len(inputs)), units.W, units.kinds, self.relu_scale)
+
+    def scaled(self, units: Units, X: Array | None = None) -> Array:
+        """Inputs times the roots of their scales."""
+        inputs = self.X if X is None else X
+        return inputs * np.exp(0.5 * np.append(0.0, units.log_inputs)) if self.n_input_scales else inputs
+
+    def variances(self, units: Units) -> Array:
+        """a_j²."""
+        return np.asarray(from_log(2.0 * units.log_tau + self.log_factor + units.log_s))
+
+    def noise(self, units: Units, level: float) -> float:
+        """Noise variance with the floor d = level, in units of the rows' weights."""
+        return float(from_log(units.log_v)) + self.floor_variance(level)
+
+    def row_noise(self, units: Units, level: float) -> Array:
+        """Variance of the noise of each training row, with the floor."""
+        if self.process is None:
+            return self.noise(units, level) / self.omega**2
+        known = from_log(units.log_v) if self.noise_variance is None else self.noise_variance
+        return np.broadcast_to(known, self.y.shape) + level * level
+
+    def floor_variance(self, level: float) -> float:
+        """What the floor adds."""
+        by_row = self.noise_variance is not None and np.ndim(self.noise_variance) > 0
+        return level * level / (float(np.mean(self.noise_variance)) if by_row else 1.0)  # type: ignore[arg-type]
+
+    def bulk_position(self, units: Units) -> Array:
+        """Position of the bulk's process."""
+        return units.log_bulk if self.noise_variance is not None else np.append(units.log_bulk, units.log_v)
+
+    def ground(self, units: Units, level: float) -> Ground:
+        """What the units are added to: noise with a floor, and the bulk."""
+        if self.process is None:
+            noise = self.noise(units, level)
+            white = np.empty((0, 0))
+            return Ground(self.omega, self.response, white, self.response, noise, self.square, self.log_weight)
+        return ground_with_bulk(self.process, self.bulk_position(units), level)
+
+    def log_likelihood_at(self, position: Array, level: float) -> float:
+        """log p(y | units) with a noise floor."""
+        try:
+            return self._marginal(self.read(position), level)[1][0]
+        except NotPositiveDefiniteError:
+            return -math.inf
+
+    def _marginal(self, units: Units, level: float) -> tuple[Ground, tuple[float, Array, Array], Sums]:
+        """The ground, log p(y | units) with L and c, and what it needs of the columns."""
+        ground = self.ground(units, level)
+        sums = ground.sums(self.weighted(units, ground))
+        return ground, ground.log_marginal(sums, self.variances(units)), sums
+
+    def weighted(self, units: Units, ground: Ground) -> Array:
+        """Φ at the training rows, with their weights."""
+        return fill_columns(self.scaled(units), ground.omega, units.W, units.kinds, self.relu_scale)
+
+    @cached_property
+    def log_weight(self) -> float:
+        """Log density of y less that of the weighted response."""
+        return float(np.log(self.omega).sum())
+
+    def log_target(self, position: Array, level: float) -> float:
+        """log prior + log likelihood."""
+        return self.log_prior(position) + self.log_likelihood_at(position, level)
+
+    # Given the units -------------------------------------------------------------------------------------------------
+
+    def condition(self, position: Array) -> NetworkAtom:
+        """The Gaussian law of the function that one draw stands for, given the data."""
+        units = self.read(position)
+        variances, noise = self.variances(units), self.new_noise(units)
+        if self.process is None:
+            _, (_, factor, half), _ = self._marginal(units, 0.0)
+            return NetworkAtom(self, units, np.sqrt(variances), factor, half, noise)
+        at, Phi = self.bulk_position(units), self.columns(units)
+        bulk, factor, half = Bulk.given(self.process, at, Phi, variances)
+        return NetworkAtom(self, units, np.sqrt(variances), factor, half, noise, bulk)
+
+    def new_noise(self, units: Units) -> float:
+        """Variance of the noise on a new observation."""
+        known = self.noise_variance
+        return float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
+
+    def leave_one_out(self, position: Array) -> LeftOut:
+        """Each row given the units and all the others."""
+        units = self.read(position)
+        ground, (_, factor, half), sums = self._marginal(units, 0.0)
+        H = solve_triangular(factor, (sums.images * np.sqrt(self.variances(units))).T, lower=True) / ground.noise
+        own = np.diagonal(ground.inverse) if len(ground.inverse) else 1.0
+        precision = own / ground.noise - (H * H).sum(axis=0)
+        return LeftOut.solved(ground.pulled / ground.noise - H.T @ half, precision, 1.0 / ground.omega)
+
+    def named(self, positions: Array) -> dict[str, Array]:
+        """Draws by name, on their natural scale; units have no names, for they are interchangeable."""
+        values: dict[str, Array] = {}
+        if self.n_input_scales:
+            last = -2 - self.n_bulk_scales
+            values["input_scales"] = np.exp(positions[..., last - self.n_input_scales : last])
+        if self.n_bulk_scales:
+            values["bulk_scales"] = np.exp(positions[..., -2 - self.n_bulk_scales : -2])
+        if self.amplitude is None:
+            values["amplitude"] = np.exp(positions[..., -2])
+        if self.noise_variance is None:
+            values["noise_variance"] = np.exp(positions[..., -1])
+        return values

@@ -1,0 +1,273 @@
+"""Sweeps over the units as a transition kernel; warm-up by a falling noise floor."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cadlag.linalg.low_rank import precision_of_sums, solve_upper
+from cadlag.network.atom import Units
+from cadlag.network.bulk import GivenUnits
+from cadlag.network.columns import Fit, Law, Members, Rows, explain
+from cadlag.network.ground import Ground, Sums
+from cadlag.network.inputs import move_input_scales
+from cadlag.network.model import ACTIVATIONS, StableNetwork
+from cadlag.network.scales import Priors, walk_scales
+from cadlag.network.sweep import polish_units, sweep_units
+from cadlag.sampling.contract import Apart, Array, Info, State
+from cadlag.sampling.nuts import Nuts
+from cadlag.sampling.probes import as_info, probe_rows
+from cadlag.sampling.tempering import Tempered
+
+FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
+TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
+POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
+LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged, likewise
+NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
+FEW_ROWS = 100
+
+
+class Pace(NamedTuple):
+    """Doublings of a trajectory of the bulk's scales, and sweeps for each trajectory, at first and while it adapts."""
+
+    depth: int
+    every: int
+    learns_every: int
+
+
+WITH_FEW_ROWS, WITH_MANY = Pace(3, 1, 1), Pace(2, 3, 2)  # the bulk is the dearer part with many
+
+
+def floor_at(iteration: int, n_warmup: int) -> float:
+    """The noise floor: high, falling slowly while units find their places, then fast, geometrically, then none."""
+    t = iteration / max(n_warmup, 1)
+    if t >= TIMES[-1]:
+        return 0.0
+    return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
+
+
+def size_of(y: Array) -> float:
+    """The standard deviation, which floors are in units of, and one where there is none."""
+    return (float(np.std(y)) if len(y) else 0.0) or 1.0
+
+
+def gains_of_units(weights: Array, C: Array, variances: Array, noise: float) -> Array:
+    """Log likelihood less that without unit j, for each j, from its mean weight and its entry of C.
+
+    Parameters
+    ----------
+    weights
+        Mean output weights.
+    C
+        (vA⁻² + ΦᵀVΦ)⁻¹.
+    variances
+        a_j².
+    noise
+        v.
+
+    Returns
+    -------
+    Array
+        (M,); positive where the data want the unit.
+    """
+    own = noise * np.diagonal(C)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gains = 0.5 * (np.log(own / variances) + weights**2 / own)
+    return np.where(own > 0.0, gains, 0.0)
+
+
+class Sweeps(Apart):
+    """Gibbs sweeps.
+
+    Parameters
+    ----------
+    target
+        The network.
+    n_warmup
+        Iterations with a noise floor.
+    """
+
+    def __init__(self, target: StableNetwork, n_warmup: int) -> None:
+        self.target, self.n_warmup = target, n_warmup
+        self._probes = probe_rows(len(target.y))
+        self._known: tuple[Any, Ground] | None = None
+        self._size = size_of(target.y)
+        self._pace = WITH_FEW_ROWS if target.process is None or len(target.y) <= FEW_ROWS else WITH_MANY
+        self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
+
+    def init(self, rng: np.random.Generator) -> State:
+        """A prior draw with moderate scales and noise."""
+        model = self.target
+        units = model.read(model.sample_prior(rng))
+        units = units._replace(
+            log_tau=units.log_tau if model.amplitude is not None else 0.0,
+            log_v=units.log_v if model.noise_variance is not None else math.log(0.1),
+            log_inputs=np.zeros_like(units.log_inputs),
+            log_bulk=np.zeros_like(units.log_bulk),
+        )
+        return self.start_from(model.write(units))
+
+    def start_from(self, position: Array) -> State:
+        """A state at a given position, with nothing learned yet.
+
+        Parameters
+        ----------
+        position
+            Where to start.
+
+        Returns
+        -------
+        State
+            A fresh state.
+        """
+        state: State = {"position": position, "iteration": 0}
+        if self.target.process is not None:
+            units = self.target.read(position)
+            state["bulk"] = self._bulk_kernel(units).start_from(self.target.bulk_position(units))
+        return state
+
+    def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
+        """The bulk, a sweep over the units, then the scales."""
+        model, iteration = self.target, state["iteration"]
+        warming, bulk = iteration < self.n_warmup, model.process is not None
+        since = self._since_bulk(iteration)
+        floor = max(level, self._size * floor_at(iteration - since, self.n_warmup)) if warming else level
+        units, moved = model.read(state["position"]), {}
+        info = {"n_gradients": 0.0, "n_failures": 0.0, "accept": math.nan}
+        if bulk:
+            moved["bulk"] = state["bulk"]
+            if iteration == self._no_floor:
+                moved["bulk"] = self._learn_anew(units, state["bulk"])
+            if since == 0:
+                units, moved["bulk"], info = self._move_bulk(rng, units, moved["bulk"], floor, iteration)
+        ground = self._ground(units, floor)
+        visits = (POLISH_WITH_BULK if bulk else POLISH_IN_WARMUP if warming else POLISH) * model.n_units
+        sums = self._sweep(rng, units, ground, visits)
+        units = self._walk(rng, units, sums, ground, floor)
+        if model.process is None:
+            ground = ground._replace(noise=model.noise(units, floor))
+        if model.n_input_scales:
+            units, sums = move_input_scales(rng, model, units, ground, sums)
+        position = model.write(units)
+        value, probes = self._look(units, ground, sums, floor)
+        info |= {"log_target": value + model.log_prior(position), "floor": floor,
+                 "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
+        return {"position": position, "iteration": iteration + 1, **moved}, info
+
+    def _since_bulk(self, iteration: int) -> int:
+        """Sweeps since the last trajectory of the bulk; one begins each part of warm-up and what follows it."""
+        if iteration >= self.n_warmup:
+            return (iteration - self.n_warmup) % self._pace.every
+        if iteration >= self._no_floor:
+            return (iteration - self._no_floor) % self._pace.learns_every
+        return iteration % self._pace.every
+
+    def _ground(self, units: Units, floor: float) -> Ground:
+        """What the units are added to, remembered while bulk, noise and floor stay as they are."""
+        if self.target.process is None:
+            return self.target.ground(units, floor)
+        key = (self.target.bulk_position(units).tobytes(), floor)
+        if self._known is None or self._known[0] != key:
+            self._known = (key, self.target.ground(units, floor))
+        return self._known[1]
+
+    # The bulk --------------------------------------------------------------------------------------------------------
+
+    def _bulk_kernel(self, units: Units, iteration: int = 0) -> Nuts:
+        """NUTS, which adapts under the floor, and anew without it, when the noise is known so much better."""
+        model, start = self.target, self._no_floor
+        assert model.process is not None
+        given = GivenUnits(model.process, model.columns(units), model.variances(units))
+        pace = self._pace
+        n_sweeps, every = (self.n_warmup - start, pace.learns_every) if iteration >= start else (start, pace.every)
+        return Nuts(given, -(-n_sweeps // every), max_depth=pace.depth)
+
+    def _learn_anew(self, units: Units, state: State) -> State:
+        """The metric of before, but for the noise."""
+        factor = state["factor"].copy()
+        if self.target.noise_variance is None:
+            factor[-1] *= NOISE_STEP / np.linalg.norm(factor[-1])
+        return self._bulk_kernel(units).start_from(self.target.bulk_position(units), factor)
+
+    def _move_bulk(
+        self, rng: np.random.Generator, units: Units, state: State, floor: float, iteration: int = 0
+    ) -> tuple[Units, State, dict[str, float]]:
+        """A trajectory of the bulk's scales and the noise, given the units."""
+        at = self.target.bulk_position(units)
+        state, info = self._bulk_kernel(units, iteration).step(rng, {**state, "position": at}, floor)
+        log_bulk, rest = np.split(state["position"], [len(units.log_bulk)])
+        moved = units._replace(log_bulk=log_bulk, log_v=float(rest[0]) if len(rest) else units.log_v)
+        return moved, state, {name: info[name] for name in ("n_gradients", "n_failures", "accept")}
+
+    # Units and scales ------------------------------------------------------------------------------------------------
+
+    def prepare(self, units: Units, ground: Ground) -> tuple[Rows, Members, Fit, Law]:
+        """What the compiled moves work on.
+
+        Parameters
+        ----------
+        units
+            The units, which the moves change in place.
+        ground
+            What they are added to.
+
+        Returns
+        -------
+        tuple[Rows, Members, Fit, Law]
+            Data, units, what they explain, their common law.
+        """
+        model = self.target
+        sums = ground.sums(model.weighted(units, ground))
+        own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
+        rows = Rows(model.scaled(units), ground.response, ground.omega, ground.inverse)
+        log_scale = 2.0 * units.log_tau + model.log_factor
+        law = Law(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
+        return rows, Members(units.W, units.log_s, units.kinds), Fit(*sums, *own), law
+
+    def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> Sums:
+        """Every unit once, then visits to directions alone; the units are changed in place. Returns VΦ and the sums."""
+        rows, members, fit, law = self.prepare(units, ground)
+        order = rng.permutation(self.target.n_units)
+        sweep_units(rng, order, rows, members, fit, law, ACTIVATIONS[self.target.activation])
+        polish_units(rng, n_visits, rows, members, fit, law)
+        return Sums(fit.images, fit.gram, fit.products)
+
+    def _walk(self, rng: np.random.Generator, units: Units, sums: Sums, ground: Ground, floor: float) -> Units:
+        """Moves of scales, amplitude and noise that need only the sums; with a bulk the noise is not among them."""
+        model = self.target
+        alone = model.process is None
+        log_v, extra = (units.log_v, model.floor_variance(floor)) if alone else (0.0, 0.0)
+        priors = Priors(
+            model.log_factor, model.stable, model.density_table, model.amplitude is not None,
+            model.noise_variance is not None or not alone, model.noise_power, model.noise_scale,
+        )  # fmt: skip
+        log_tau, log_v = walk_scales(
+            rng, units.log_s, units.log_tau, log_v, extra, priors, sums.gram, sums.products, ground.square, len(model.y)
+        )
+        return units._replace(log_tau=log_tau, log_v=log_v if alone else units.log_v)
+
+    def _look(self, units: Units, ground: Ground, sums: Sums, floor: float) -> tuple[float, dict[str, float]]:
+        """The log likelihood; the function's mean at a few rows: y less the mean of its noise; how many units help."""
+        model, rows = self.target, self._probes
+        variances = model.variances(units)
+        value, factor, half = ground.log_marginal(sums, variances)
+        weights = np.sqrt(variances) * solve_upper(factor, half)
+        used = gains_of_units(weights, precision_of_sums(factor, variances, ground.noise), variances, ground.noise)
+        left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
+        at = model.y[rows] - model.row_noise(units, floor)[rows] * left
+        return value, {**as_info(at), "n_used": float((used > 0.0).sum())}
+
+
+class ExchangedSweeps(Tempered):
+    """Replicas under different noise floors that exchange their positions.
+
+    Parameters
+    ----------
+    target
+        The network.
+    n_warmup
+        Iterations with a falling floor besides.
+    """
+
+    def __init__(self, target: StableNetwork, n_warmup: int) -> None:
+        super().__init__(target, n_warmup, tuple(size_of(target.y) * level for level in LADDER), Sweeps)

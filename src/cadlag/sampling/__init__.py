@@ -1,0 +1,26 @@
+"""Markov chains: the contract, the kernels, and the loop that runs them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.independence import Independence
+from cadlag.sampling.leaps import NutsWithLeaps
+from cadlag.sampling.nuts import Nuts
+from cadlag.sampling.tempering import Tempered
+
+# One row a sampler: a maker called with target and n_warmup.
+SAMPLERS: dict[str, Callable[..., Any]] = {
+    "nuts": NutsWithJumps,
+    "plain_nuts": Nuts,
+    "tempered": Tempered,
+    "independence": Independence,
+}
+
+# The same names for a target that knows moves between its modes.
+LEAPING: dict[str, Callable[..., Any]] = {
+    **SAMPLERS,
+    "nuts": NutsWithLeaps,
+    "tempered": partial(Tempered, make=NutsWithLeaps),
+}

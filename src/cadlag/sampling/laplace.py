@@ -1,0 +1,169 @@
+"""π(x) ≈ π(m) exp{-½(x - m)ᵀH(x - m)}: where a chain starts, and the metric it starts with.
+
+From each of a few prior draws a quasi-Newton ascent finds a mode m with curvature H. A chain takes one of them by its
+mass π(m)|H|^-½, so that chains spread over modes that matter and leave alone those that do not, and starts at a draw
+from the normal law there.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from cadlag.linalg.gaussian import lower_factor
+from cadlag.sampling.contract import Array, State, Target, find_start
+
+_N_ASCENTS = 3
+_BEST_OF = 7  # prior draws, the likeliest of which begins an ascent
+_N_STEPS = 60
+_DIFFERENCE = 1e-4
+_WIDEST = 3.0  # standard deviations of the prior: no direction is taken for flatter
+_NARROWEST = 1e-6  # standard deviation beside the widest, below which rounding may make it imaginary
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Modes with their metrics.
+
+    Attributes
+    ----------
+    places
+        (k, d).
+    factors
+        Lower triangular, LLᵀ the inverse curvatures, (k, d, d).
+    log_masses
+        log π(m) - ½ log|H|, (k,).
+    """
+
+    places: Array
+    factors: Array
+    log_masses: Array
+
+    @classmethod
+    def join(cls, states: Sequence[State]) -> "Modes":
+        """Those of several chains, from their plain trees.
+
+        Parameters
+        ----------
+        states
+            Trees made by :meth:`to_state`.
+
+        Returns
+        -------
+        Modes
+            All of them.
+        """
+        return cls(*(np.concatenate([s[name] for s in states]) for name in ("places", "factors", "log_masses")))
+
+    def to_state(self) -> State:
+        """As a plain tree.
+
+        Returns
+        -------
+        State
+            The arrays.
+        """
+        return {"places": self.places, "factors": self.factors, "log_masses": self.log_masses}
+
+    def start(self, rng: np.random.Generator, target: Target) -> tuple[Array, Array]:
+        """A draw near one of the modes, taken by its mass, and the metric there.
+
+        Parameters
+        ----------
+        rng
+            Source of randomness.
+        target
+            The log density, at its exact level.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Position, and the factor of the metric.
+        """
+        weights = np.exp(self.log_masses - self.log_masses.max())
+        k = rng.choice(len(weights), p=weights / weights.sum())
+        mode, factor = self.places[k], self.factors[k]
+        for shrink in (1.0, 0.3, 0.1):
+            position = mode + shrink * (factor @ rng.standard_normal(len(mode)))
+            if math.isfinite(_value(target, position)):
+                return position, factor
+        return mode.copy(), factor
+
+
+def find_modes(rng: np.random.Generator, target: Target) -> Modes:
+    """Climb from a few prior draws.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    target
+        The log density, at its exact level.
+
+    Returns
+    -------
+    Modes
+        Where the ascents ended.
+    """
+    spread = prior_spread(rng, target)
+    found = [_climb(target, find_start(rng, target, _BEST_OF), spread) for _ in range(_N_ASCENTS)]
+    places, factors = np.stack([mode for mode, _ in found]), np.stack([factor for _, factor in found])
+    masses = [_value(target, mode) + float(np.log(np.diagonal(factor)).sum()) for mode, factor in found]
+    return Modes(places, factors, np.array(masses))
+
+
+def prior_spread(rng: np.random.Generator, target: Target, n: int = 200) -> Array:
+    """Interquartile range of prior draws in normal units: log scales spread like 1/α, far from one when α is small.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    target
+        Has a prior.
+    n
+        Number of draws.
+
+    Returns
+    -------
+    Array
+        One number a coordinate.
+    """
+    draws = np.stack([target.sample_prior(rng) for _ in range(n)])
+    low, high = np.quantile(draws, [0.25, 0.75], axis=0)
+    return np.maximum((high - low) / 1.349, 1e-6)
+
+
+def _value(target: Target, position: Array) -> float:
+    return target.log_target(position, target.exact_level)
+
+
+def _climb(target: Target, start: Array, spread: Array) -> tuple[Array, Array]:
+    """A mode, in units of the prior's spread, and the factor of its inverse curvature."""
+    lowest = _value(target, start) - 1e3
+
+    def descent(u: Array) -> tuple[float, Array]:
+        value, gradient = target.log_target_gradient(u * spread, target.exact_level)
+        return (-value, -gradient * spread) if math.isfinite(value) else (-lowest, np.zeros(len(u)))
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = minimize(descent, start / spread, jac=True, method="L-BFGS-B", options={"maxiter": _N_STEPS})
+        mode = found.x if -found.fun > lowest and np.isfinite(found.x).all() else start / spread
+        curvature = _differentiate(descent, mode)
+    values, vectors = np.linalg.eigh(np.nan_to_num(0.5 * (curvature + curvature.T)))
+    variances = np.minimum(1.0 / np.maximum(values, 1e-300), _WIDEST**2)
+    variances = np.maximum(variances, _NARROWEST**2 * variances.max())
+    covariance = (vectors * variances) @ vectors.T
+    return mode * spread, spread[:, None] * lower_factor(covariance)
+
+
+def _differentiate(descent: Callable[[Array], tuple[float, Array]], mode: Array) -> Array:
+    """Hessian by central differences of the gradient."""
+    columns = []
+    for j in range(len(mode)):
+        step = np.zeros(len(mode))
+        step[j] = _DIFFERENCE
+        columns.append((descent(mode + step)[1] - descent(mode - step)[1]) / (2.0 * _DIFFERENCE))
+    return np.array(columns)
