@@ -494,3 +494,17 @@ def test_nobody_is_advised_to_make_more_columns_than_there_is_room_for(table, co
     else:
         with pytest.raises(ValueError, match="1100 different texts"):
             learn(path, categories=["id"])
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("x,k\n1,a\n,\n3,a\n", [["1", "", "3"], ["a", "", "a"]]),
+        ("x,k\n1,a\n\n3,a\n  \n", [["1", "3"], ["a", "a"]]),
+        ('x\n1\n""\n3\n', [["1", "", "3"]]),
+        ("x\n1\n\n3\n\n", [["1", "3"]]),
+    ],
+)
+def test_a_row_of_empty_cells_is_a_row(table, text, rows):
+    """As pandas and spreadsheets write it; predictions must not lose their places."""
+    assert list(read_frame(table(text)).columns.values()) == rows

@@ -101,6 +101,22 @@ class Frame:
         line = f" (line {self.lines[row]})" if self.lines else ""
         return f"{self.path}, row {row + 1}{line}, column {column!r}"
 
+    def take(self, rows: Sequence[int]) -> "Frame":
+        """Some of the rows, by their numbers from 0.
+
+        Parameters
+        ----------
+        rows
+            Which.
+
+        Returns
+        -------
+        Frame
+            A table whose messages name the same lines.
+        """
+        columns = {name: [cells[i] for i in rows] for name, cells in self.columns.items()}
+        return replace(self, columns=columns, lines=[self.lines[i] for i in rows] if self.lines else [])
+
     def cells(self, column: str) -> list[str]:
         """The cells of a column, which must be there.
 
@@ -209,9 +225,11 @@ def _read_csv(path: str, data: bytes) -> Frame:
     notes: list[str] = []
     text = _decode(path, data, notes)
     delimiter = _delimiter(text)
-    rows, lines = [], []
+    rows: list[list[str]] = []
+    lines = []
     for cells, line in _records(path, text, delimiter):
-        if any(cells):
+        # A line without cells is none; one of empty cells is a row, or predictions would lose their places.
+        if any(cells) or (rows and len(cells) == len(rows[0])):
             rows.append(cells)
             lines.append(line)
     if not rows:

@@ -276,6 +276,10 @@ def read_table(
     talk.note(*frame.notes)
     recipe, notes = Recipe.learn(frame, target, ignore, category)
     numbers = recipe.encode(frame, with_target=True, drop_missing=drop)
+    if len(numbers.rows) < frame.n_rows:  # what is only in rows left out has not been learned from
+        kept = frame.take(numbers.rows.tolist())
+        recipe, notes = Recipe.learn(kept, target, ignore, category)
+        numbers = recipe.encode(kept, with_target=True)._replace(rows=numbers.rows, notes=numbers.notes)
     talk.note(*notes, *numbers.notes)
     return recipe, numbers
 
