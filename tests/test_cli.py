@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import cadlag
 from cadlag.app import fitting
-from cadlag.app.cli import METHOD_NAMES, RIVAL_NAMES, _complete_method, _complete_methods, app
+from cadlag.app.cli import _complete_method, _complete_methods, app
 from cadlag.app.common import Talk
 from cadlag.app.comparing import _show
 from cadlag.app.terminal import readable
@@ -514,9 +514,9 @@ def test_what_is_missing_is_said(monkeypatch, capsys):
 
 
 def test_methods_are_completed():
-    assert set(METHOD_NAMES) == set(METHODS)
+    assert _complete_method("") == ["auto", *METHODS]
     assert _complete_method("n") == ["network", "nngp"]
-    assert set(RIVAL_NAMES) == set(RIVALS)
+    assert _complete_methods("") == ["all", *METHODS, *RIVALS]
     assert _complete_methods("kernel,n") == ["kernel,network", "kernel,nngp"]
 
 
@@ -816,3 +816,29 @@ def test_a_target_that_cannot_be_read_is_told(folder, data, model):
     said = run("predict", model, path).stderr
     assert "the predictions are not compared with 'sales'" in said
     assert "row 1 (line 2), column 'sales' holds 'many'" in said
+
+
+def test_a_category_that_is_only_in_rows_left_out_is_not_known(folder):
+    path, out, new = folder / "rare.csv", folder / "rare.cadlag", folder / "rare_new.csv"
+    rows = [f"{'ab'[i % 2]},{i},{i + 1}" for i in range(12)]
+    path.write_text("\n".join(["k,x,y", *rows, "c,,3"]) + "\n")
+    said = run("fit", path, "-t", "y", "-m", "ml_gp", "--set", "n_starts=1", "-o", out, "--drop-missing").stderr
+    assert "holds 2 categories ('a', 'b')" in said
+    assert "rows left out: 1 of 13" in said
+    new.write_text("k,x\nc,3\n")
+    assert "holds the category 'c', which the model never saw" in error("predict", out, new)
+
+
+def test_a_target_that_varies_only_in_rows_left_out_is_refused(folder):
+    path = folder / "flat.csv"
+    path.write_text("x,y\n" + "".join(f"{i},5\n" for i in range(9)) + ",6\n")
+    said = error("fit", path, "-t", "y", "-m", "ml_gp", "-o", folder / "f.cadlag", "--drop-missing")
+    assert "the target 'y' does not vary" in said
+
+
+def test_predictions_keep_the_places_of_rows_that_are_all_empty(folder, data, model):
+    path = folder / "holes.csv"
+    lines = data.read_text().splitlines()
+    path.write_text("\n".join([lines[0], lines[1], ",,,", lines[2]]) + "\n")
+    points = column(run("predict", model, path, "--drop-missing").stdout, "point")
+    assert [bool(point) for point in points] == [True, False, True]

@@ -3,29 +3,14 @@
 from importlib import import_module
 from typing import Any
 
-_HOMES = {
-    "BayesGPRegressor": "cadlag.baselines.bayes_gp.estimator",
-    "DIWPRegressor": "cadlag.baselines.diwp.estimator",
-    "MLGPRegressor": "cadlag.baselines.ml_gp.estimator",
-    "NNGPRegressor": "cadlag.baselines.nngp.estimator",
-    "ShallowStableRegressor": "cadlag.baselines.shallow_stable.estimator",
-    "StableKernelRegressor": "cadlag.kernel_process.estimator",
-    "StableNetworkRegressor": "cadlag.network.estimator",
+from cadlag.registry import REGRESSORS
+
+_HOMES = {name: module for module, name in REGRESSORS.values()} | {
     "Predictive": "cadlag.predictive",
     "load": "cadlag.methods",
 }
 
-__all__ = [
-    "BayesGPRegressor",
-    "DIWPRegressor",
-    "MLGPRegressor",
-    "NNGPRegressor",
-    "Predictive",
-    "ShallowStableRegressor",
-    "StableKernelRegressor",
-    "StableNetworkRegressor",
-    "load",
-]
+__all__ = sorted(_HOMES)
 __version__ = "0.1.0"
 
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import RepeatedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cadlag import metrics
+from cadlag import metrics, registry
 from cadlag.methods import METHODS, whole_fits
 from cadlag.predictive import Predictive
 
@@ -73,12 +73,9 @@ def _bart(X: Array, y: Array, seed: int) -> Law:
     return law
 
 
-RIVALS: dict[str, Callable[[Array, Array, int], Law]] = {
-    "sklearn_gp": _gaussian_process,
-    "random_forest": _random_forest,
-    "boosting": _boosting,
-    "bart": _bart,
-}
+RIVALS: dict[str, Callable[[Array, Array, int], Law]] = dict(
+    zip(registry.RIVALS, (_gaussian_process, _random_forest, _boosting, _bart), strict=True)
+)
 
 
 class Fold(NamedTuple):

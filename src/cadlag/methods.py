@@ -1,28 +1,18 @@
-"""The registry of methods: one plain dict, name to estimator."""
+"""The methods by name, and `load`, which reads what any of them wrote."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from os import PathLike
 from typing import Any
 
-from cadlag.baselines.bayes_gp.estimator import BayesGPRegressor
-from cadlag.baselines.diwp.estimator import DIWPRegressor
-from cadlag.baselines.ml_gp.estimator import MLGPRegressor
-from cadlag.baselines.nngp.estimator import NNGPRegressor
-from cadlag.baselines.shallow_stable.estimator import ShallowStableRegressor
-from cadlag.kernel_process.estimator import StableKernelRegressor
-from cadlag.network.estimator import StableNetworkRegressor
+from cadlag.registry import REGRESSORS
+from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.storage import read_tree
 
 METHODS: dict[str, Any] = {
-    "kernel": StableKernelRegressor,
-    "network": StableNetworkRegressor,
-    "nngp": NNGPRegressor,
-    "ml_gp": MLGPRegressor,
-    "bayes_gp": BayesGPRegressor,
-    "shallow_stable": ShallowStableRegressor,
-    "diwp": DIWPRegressor,
+    name: getattr(import_module(module), regressor) for name, (module, regressor) in REGRESSORS.items()
 }
 
 
@@ -30,12 +20,10 @@ METHODS: dict[str, Any] = {
 def whole_fits() -> Iterator[None]:
     """Let a fit that is interrupted raise KeyboardInterrupt, instead of returning what it has with a warning."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", "interrupted", UserWarning)
+        warnings.simplefilter("error", InterruptedFitWarning)
         try:
             yield
-        except UserWarning as warning:
-            if not str(warning).startswith("interrupted"):
-                raise
+        except InterruptedFitWarning:
             raise KeyboardInterrupt from None
 
 

@@ -27,6 +27,7 @@ except ImportError as missing:
 
 from cadlag import __version__
 from cadlag.app.terminal import readable
+from cadlag.registry import REGRESSORS, RIVALS
 
 app = typer.Typer(
     name="cadlag", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -90,20 +91,17 @@ def _complain(sentence: str) -> None:
 # Options -------------------------------------------------------------------------------------------------------------
 
 
-# The registry itself would load every method, seconds before a shell could complete a word.
-METHOD_NAMES = ("network", "kernel", "nngp", "ml_gp", "bayes_gp", "shallow_stable", "diwp")
 _PLAIN_NAME = re.compile(r"[^\W_][\w.+%-]*")
-RIVAL_NAMES = ("sklearn_gp", "random_forest", "boosting", "bart")
 
 
 def _complete_method(incomplete: str) -> list[str]:
-    return [name for name in ("auto", *METHOD_NAMES) if name.startswith(incomplete)]
+    return [name for name in ("auto", *REGRESSORS) if name.startswith(incomplete)]
 
 
 def _complete_methods(incomplete: str) -> list[str]:
     """The last name of a list with commas."""
     done, comma, last = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in ("all", *METHOD_NAMES, *RIVAL_NAMES) if name.startswith(last)]
+    return [f"{done}{comma}{name}" for name in ("all", *REGRESSORS, *RIVALS) if name.startswith(last)]
 
 
 def _complete_column(incomplete: str) -> list[str]:
@@ -176,7 +174,7 @@ def fit(
     method: Annotated[
         str,
         typer.Option("--method", "-m", help="auto (the better of network and kernel on rows left out), "
-                     f"{', '.join(METHOD_NAMES)}.", autocompletion=_complete_method),
+                     f"{', '.join(REGRESSORS)}.", autocompletion=_complete_method),
     ] = "auto",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Model file.", show_default="DATA.cadlag")] = None,
     seed: Seed = 0,
@@ -232,7 +230,7 @@ def compare(
     target: Target,
     methods: Annotated[
         str,
-        typer.Option(help=f"all, or names with commas between: those of fit, {', '.join(RIVAL_NAMES)}.",
+        typer.Option(help=f"all, or names with commas between: those of fit, {', '.join(RIVALS)}.",
                      autocompletion=_complete_methods),
     ] = "all",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,

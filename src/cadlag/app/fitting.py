@@ -14,12 +14,12 @@ from cadlag.app.common import Run, Talk, check_place, read_table
 from cadlag.frames import suggest
 from cadlag.methods import METHODS
 from cadlag.recipes import Numbers
+from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.verdict import facts, gather, verdict
 from cadlag.verdict.evidence import leave_out
 
 AUTO = ("network", "kernel")
 AUTO_ROWS = 2000  # beyond which the kernel process, cubic in the rows, is not tried
-_INTERRUPTED = "interrupted"
 
 
 def fit(
@@ -58,7 +58,7 @@ def fit(
     if method == "auto":
         chosen, left_out, why = _choose(numbers, run, talk)
     else:
-        chosen, left_out, why = _fit(method, numbers, run, run.resume, talk), None, ""
+        (chosen, _), left_out, why = _fit(method, numbers, run, run.resume, talk), None, ""
     _save(chosen.name_inputs(recipe.columns, recipe.to_tree()), place)
     if why:
         talk.say(why)
@@ -92,7 +92,8 @@ def _judge(model: Any, left_out: Any, talk: Talk) -> dict[str, Any]:
     return {**facts(evidence), "verdict": [vars(finding) for finding in findings]}
 
 
-def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Talk) -> Any:
+def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Talk) -> tuple[Any, bool]:
+    """A fitted model, and whether it was interrupted."""
     model = METHODS[method]()
     known = model.get_params()
     if resume is not None and "checkpoint" not in inspect.signature(model.fit).parameters:
@@ -109,7 +110,7 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
         # What a convergence warning says is in the verdict; others may be of a library's own affairs.
         if issubclass(item.category, UserWarning) and not issubclass(item.category, ConvergenceWarning):
             talk.note(str(item.message))
-    return model
+    return model, any(issubclass(item.category, InterruptedFitWarning) for item in caught)
 
 
 def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:
@@ -117,17 +118,17 @@ def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:
     n = len(numbers.rows)
     if n > AUTO_ROWS:
         why = f"With {n} rows the network is used: the kernel process takes a time cubic in the rows."
-        return _fit(AUTO[0], numbers, run, _below(run.resume, AUTO[0]), talk), None, why
+        return _fit(AUTO[0], numbers, run, _below(run.resume, AUTO[0]), talk)[0], None, why
     models: list[tuple[Any, Any]] = []
     for name in AUTO:
         try:
-            model = _fit(name, numbers, run, _below(run.resume, name), talk)
+            model, interrupted = _fit(name, numbers, run, _below(run.resume, name), talk)
         except KeyboardInterrupt:
             if not models:
                 raise
             return *models[0], f"Interrupted before the {name} was fitted: the {AUTO[0]} is kept."
         models.append((model, leave_out(model)))
-        if any(text.startswith(_INTERRUPTED) for text in talk.notes):
+        if interrupted:
             return *models[0], f"Interrupted: the {AUTO[0]} is kept."
     gain, error = models[0][1].gain_over(models[1][1])
     best = 0 if gain >= 0 else 1

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -33,6 +33,7 @@ _WORTH_WORKERS = 1e10  # operations
 class ConditionedRegressor(StoredRegressor):
     """A regressor each of whose atoms is a Gaussian process given the data."""
 
+    _least_noise: ClassVar[float] = 0.0  # of a known noise variance, in units of that of y
     fit_intercept: bool
     noise_variance: Any
     noise_prior_on: str
@@ -48,6 +49,11 @@ class ConditionedRegressor(StoredRegressor):
             raise ValueError(f"noise_variance must be one number or one for each of the {n} rows, got {known.shape}")
         if not np.all((known > 0.0) & np.isfinite(known)):
             raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
+        if np.min(known) < self._least_noise:
+            raise ValueError(
+                f"noise_variance is smaller than {self._least_noise:g} of the variance of y, which the arithmetic "
+                "cannot tell from none: give a larger one"
+            )
         return float(known) if known.ndim == 0 else known
 
     # A single atom ---------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from cadlag.estimators.stored import StoredRegressor
 from cadlag.posterior import Posterior
 from cadlag.sampling.chains import Plan, Store, new_chains, run
 from cadlag.sampling.checkpoint import Checkpoint
+from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.sampling.progress import TextProgress
 from cadlag.settings import SHARED, shown
 
@@ -154,8 +155,9 @@ class SampledRegressor(StoredRegressor):
             raise KeyboardInterrupt("interrupted before the first draw was kept: there is nothing to return")
         if not finished:
             warnings.warn(
-                f"interrupted: {end - keep_from} draws a chain are kept, extend() adds more", UserWarning, stacklevel=3
-            )
+                f"interrupted: {end - keep_from} draws a chain are kept, extend() adds more",
+                InterruptedFitWarning, stacklevel=3,
+            )  # fmt: skip
         skip = keep_from - store.blocks[0][0].start
         positions = np.stack([store.history(c, end - store.blocks[c][0].start)[skip:] for c in range(len(chains))])
         stats = {name: _stat(store, name, keep_from, end) for name in store.blocks[0][0].stats}

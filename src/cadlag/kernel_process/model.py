@@ -74,11 +74,6 @@ class KernelProcess(PowerLadder):
     constant: float = 1.0
     _buffers: dict[tuple[str, int], Array] = field(default_factory=dict, repr=False, compare=False)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave buffers and cached values behind when pickled."""
-        keep = {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
-        return {**keep, "_buffers": {}}
-
     @cached_property
     def law(self) -> PositiveStable:
         """The prior law of each scale."""

@@ -22,7 +22,6 @@ Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
-LEAST_NOISE = 1e-14  # of a known noise variance, in units of that of y
 MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
 
 
@@ -101,6 +100,7 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "network"
+    _least_noise: ClassVar[float] = 1e-14
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
         "n_units": Whole(1, 10_000, of_run=True),
@@ -155,15 +155,6 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
         self.random_state = random_state
 
     # The model -------------------------------------------------------------------------------------------------------
-
-    def _known_noise(self, n: int) -> float | Array | None:
-        known = super()._known_noise(n)
-        if known is not None and np.min(known) < LEAST_NOISE:
-            raise ValueError(
-                f"noise_variance is smaller than {LEAST_NOISE:g} of the variance of y, which the arithmetic cannot "
-                "tell from none: give a larger one"
-            )
-        return known
 
     def _make_model(self, X: Array, y: Array) -> StableNetwork:
         return StableNetwork(

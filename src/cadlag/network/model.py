@@ -22,6 +22,7 @@ from cadlag.network.columns import RELU, SIGN, fill_columns, from_log
 from cadlag.network.ground import Ground, Sums, ground_with_bulk
 from cadlag.network.scales import LOG_LEAST, log_half_cauchy
 from cadlag.noise import sample_log_half_cauchy
+from cadlag.sampling.contract import Forgetful
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -29,7 +30,7 @@ ACTIVATIONS = {"sign": 0, "relu": 1, "auto": 2}
 
 
 @dataclass(frozen=True)
-class StableNetwork:
+class StableNetwork(Forgetful):
     """Prior and likelihood of the i.i.d. stable network.
 
     Attributes

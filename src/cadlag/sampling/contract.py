@@ -6,7 +6,7 @@ kernel's state is a plain tree (dict of arrays and numbers) that holds positions
 a run can stop after any step, be written down, and go on bit for bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,22 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 State = dict[str, Any]
 Info = dict[str, float]
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted, and returns what it has."""
+
+
+class Forgetful:
+    """A frozen dataclass that leaves behind, when pickled, what it has remembered: cached values, private fields."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields that it was made of; private ones as they were at first."""
+        fields: Mapping[str, Any] = self.__dataclass_fields__  # type: ignore[attr-defined]
+        return {
+            name: field.default_factory() if name.startswith("_") else getattr(self, name)
+            for name, field in fields.items()
+        }
 
 
 class Levels(Protocol):

@@ -5,10 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from cadlag.sampling.contract import Forgetful
+
 Array = NDArray[np.float64]
 
 
-class PowerLadder:
+class PowerLadder(Forgetful):
     """The targets of a model that gives prior and likelihood with their gradients; the level is β."""
 
     exact_level = 1.0

@@ -56,10 +56,6 @@ class LinearMeanProcess(PowerLadder):
 
     noise_variance = None
 
-    def __getstate__(self) -> dict[str, object]:
-        """Leave cached values behind when pickled."""
-        return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
-
     @property
     def n_inputs(self) -> int:
         """Number of columns of X."""

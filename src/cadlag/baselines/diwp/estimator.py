@@ -17,6 +17,7 @@ from cadlag.estimators.files import checked
 from cadlag.linalg.gaussian import NotPositiveDefiniteError
 from cadlag.names import distinct, input_names
 from cadlag.posterior import Posterior
+from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.sampling.progress import TextProgress
 from cadlag.settings import (
     MOST_DRAWS,
@@ -247,7 +248,7 @@ class DIWPRegressor(AtomRegressor):
     def _complain(self) -> None:
         found, parts = self.diagnostics_, []
         if found["n_steps"] < self.n_steps:
-            warnings.warn(f"interrupted after {found['n_steps']} steps", UserWarning, stacklevel=3)
+            warnings.warn(f"interrupted after {found['n_steps']} steps", InterruptedFitWarning, stacklevel=3)
         if found["rising"]:
             rise = found["elbo_rise"]
             known = f"by {rise:.3g} a datum over the last tenth of the steps" if np.isfinite(rise) else "as far as seen"

@@ -10,7 +10,6 @@ Dancik & Dorman (2008), whose finite differences are replaced by this gradient.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from cadlag.baselines.bayes_gp.least_squares import Fit, regress
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
+from cadlag.sampling.contract import Forgetful
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ _EVALUATIONS, _TOLERANCE, _STEP = 500, 1e-8, 0.1  # of each simplex
 
 
 @dataclass(frozen=True)
-class MLProcess:
+class MLProcess(Forgetful):
     """The profile likelihood of (log β, log g).
 
     Attributes
@@ -63,10 +63,6 @@ class MLProcess:
     def dimension(self) -> int:
         """Length of a position."""
         return self.X.shape[1] + 1
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave cached values behind when pickled."""
-        return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
 
     @property
     def n_inputs(self) -> int:

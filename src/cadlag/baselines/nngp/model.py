@@ -55,10 +55,6 @@ class NNGP(PowerLadder):
     noise_variance: float | Array | None = None
     noise_prior_on: str = "variance"
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave cached values behind when pickled."""
-        return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
-
     @property
     def dimension(self) -> int:
         """Number of unknowns: log c, log σ²."""

@@ -18,7 +18,6 @@ from cadlag.settings import SAMPLED, Number, Setting, Truth, Word, shared
 Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": CellSweeps, "independence": PublishedMoves}
-LEAST_NOISE = 1e-10  # of a known noise variance, in units of that of y
 CELL_SEED = 2023  # simulated cells belong to the inputs, not to a run
 _CUT_BYTES = 2**26
 
@@ -99,6 +98,7 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
     """
 
     _method: ClassVar[str] = "shallow_stable"
+    _least_noise: ClassVar[float] = 1e-10
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("alpha", "noise_variance", "standardize", *SAMPLED),
         "nu": Number(of_run=True),
@@ -146,15 +146,6 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
         self.random_state = random_state
 
     # The model -------------------------------------------------------------------------------------------------------
-
-    def _known_noise(self, n: int) -> float | Array | None:
-        known = super()._known_noise(n)
-        if known is not None and np.min(known) < LEAST_NOISE:
-            raise ValueError(
-                f"noise_variance is smaller than {LEAST_NOISE:g} of the variance of y, which the arithmetic cannot "
-                "tell from none: give a larger one"
-            )
-        return known
 
     def _make_model(self, X: Array, y: Array) -> ShallowStable:
         cells = find_cells(np.random.default_rng(CELL_SEED), X, bool(self.emulate_published))

@@ -28,6 +28,7 @@ from cadlag.noise import (
     sample_log_half_cauchy,
     sample_log_over_chi2,
 )
+from cadlag.sampling.contract import Forgetful
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -39,7 +40,7 @@ _MOST_REMEMBERED, _LARGEST_REMEMBERED = 16, 2**20
 
 
 @dataclass(frozen=True)
-class ShallowStable:
+class ShallowStable(Forgetful):
     """Prior and likelihood of the shallow stable network.
 
     Attributes
@@ -70,11 +71,6 @@ class ShallowStable:
     _memory: dict[tuple[str, bytes], Any] = field(default_factory=dict, repr=False, compare=False)
 
     exact_level = 1.0
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave what is remembered behind when pickled."""
-        keep = {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
-        return {**keep, "_memory": {}}
 
     @cached_property
     def law(self) -> PositiveStable:
