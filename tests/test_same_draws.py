@@ -48,6 +48,8 @@ def test_the_same_is_equal():
         (with_entry("bytes", 2, 7), "bytes[2] is 7.0 instead of 2.0"),
         ({**arrays(), "bytes": np.arange(4)}, "bytes is int64[4] instead of int64[3]"),
         ({**arrays(), "bytes": np.arange(3.0)}, "bytes is float64[3] instead of int64[3]"),
+        ({**arrays(), "positions": arrays()["positions"].astype(np.float32)}, "positions is float32[2, 2] instead of"),
+        ({**arrays(), "names": np.array(["a", "long"])}, "names[1] is long instead of b"),
         ({"positions": arrays()["positions"], "names": arrays()["names"]}, "bytes is missing"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
