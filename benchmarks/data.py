@@ -9,20 +9,17 @@ import numpy as np
 from benchmarks.report import Settings
 from cadlag.datasets import load_uci, simulate
 
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci"
-
 
 class MissingError(Exception):
     """Something optional is not there; says what."""
 
 
 def uci_directory() -> Path:
-    """Where the UCI tables are: CADLAG_DATA, or shared/data/uci beside the repository."""
-    named = os.environ.get("CADLAG_DATA")
-    directory = Path(named) if named else _BESIDE
-    if not directory.is_dir():
+    """Where the UCI tables are: in the directory that CADLAG_DATA names."""
+    directory = os.environ.get("CADLAG_DATA")
+    if not directory or not Path(directory).is_dir():
         raise MissingError("set CADLAG_DATA to the directory that holds the UCI tables")
-    return directory
+    return Path(directory)
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
