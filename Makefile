@@ -8,7 +8,8 @@ DOCS := $(VENV)/.docs
 
 .PHONY: demo test check unit slow mutants fuzz same-draws bench jumps tgp-reference docs experiment table clean
 
-$(READY): pyproject.toml
+# The installed metadata repeat the version in __init__.py; rows of experiments and reports ask for it there.
+$(READY): pyproject.toml src/cadlag/__init__.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "cadlag needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,test]'

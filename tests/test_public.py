@@ -4,15 +4,20 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import cadlag
 from cadlag.papers.loria2025.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "src/cadlag/papers/loria2025/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "src/cadlag/papers/loria2025/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 DRAWN = [f"_paper/{name}.png" for name in FIGURES]  # by docs/conf.py, when the pages are built
 
 
@@ -83,3 +88,30 @@ def test_functions_of_formulas_exist():
         source = "".join((ROOT / "docs" / link).read_text(encoding="utf-8") for link in re.findall(r"\(([^)]+)\)", row))
         for name in re.findall(r"`([^`]+)`", row):
             assert re.search(rf"\b{name.rpartition('.')[2]}\b", source), name
+
+
+def test_the_citation_is_of_this_version_and_names_the_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors", "type", "license", "version"} <= set(citation)
+    assert (citation["cff-version"], citation["type"], citation["license"]) == ("1.2.0", "software", "MIT")
+    assert citation["version"] == cadlag.__version__
+    paper = citation["preferred-citation"]
+    assert [author["family-names"] for author in paper["authors"]] == ["Loría", "Bhadra"]
+    references = (ROOT / "docs/references.md").read_text(encoding="utf-8")
+    for fact in (paper["title"], paper["conference"]["name"], str(paper["year"])):
+        assert f"{{{fact}}}" in references  # as the entry in BibTeX has it
+
+
+def test_the_version_is_written_in_one_place():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "cadlag.__version__"}
+    assert re.search(r"^version = release = __version__$", (ROOT / "docs/conf.py").read_text(), flags=re.MULTILINE)
+
+
+def test_the_changelog_opens_with_this_version_and_dates_every_other():
+    headings = re.findall(r"^## (\S+) \((.+)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    release, _, development = cadlag.__version__.partition(".dev")
+    assert headings[0][0] == release
+    assert (headings[0][1] == "unreleased") == bool(development)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for _, date in headings[bool(development) :])

@@ -11,7 +11,7 @@ _HOMES = {name: module for module, name in REGRESSORS.values()} | {
 }
 
 __all__ = sorted(_HOMES)
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> Any:
