@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH := $(VENV)/.bench
 DOCS := $(VENV)/.docs
+WHEEL := $(VENV)/.wheel
 
-.PHONY: demo test check unit slow mutants fuzz same-draws bench jumps tgp-reference docs experiment table clean
+.PHONY: demo test check unit slow mutants fuzz same-draws bench jumps tgp-reference docs experiment table wheel clean
 
 # The installed metadata repeat the version in __init__.py; rows of experiments and reports ask for it there.
 $(READY): pyproject.toml src/cadlag/__init__.py
@@ -21,6 +22,10 @@ $(BENCH): $(READY)
 
 $(DOCS): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,test,docs]'
+	@touch $@
+
+$(WHEEL): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cli,test,wheel]'
 	@touch $@
 
 demo: $(READY)
@@ -96,6 +101,12 @@ experiment: $(READY)
 
 table: $(READY)
 	@$(BIN)/python -m cadlag.papers.experiment table --rows $(ROWS) --published $(PRINTED) --by data,method,configuration
+
+# What a user would get: built, looked into, installed into an empty environment elsewhere, and used there.
+wheel: $(WHEEL)
+	rm -rf dist
+	$(BIN)/python -m build --quiet --outdir dist
+	$(BIN)/python -m tests.wheel dist
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .same-draws
