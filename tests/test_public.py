@@ -15,7 +15,7 @@ from cadlag.papers.loria2025.figures import FIGURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *(ROOT / name for name in ("README.md", "src/cadlag/papers/loria2025/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "src/cadlag/papers/loria2025/README.md")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 DRAWN = [f"_paper/{name}.png" for name in FIGURES]  # by docs/conf.py, when the pages are built
