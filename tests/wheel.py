@@ -70,11 +70,12 @@ def check_use(wheel: Path, folder: Path) -> None:
     assert not folder.is_relative_to(ROOT), f"{folder} is in the repository; set TMPDIR to another directory"
     venv.create(folder / "venv", with_pip=True)
     programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    run(folder, programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[cli]")
+    run(folder, programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}[cli]")
     said = run(folder, programs / "cadlag", "--version")
     assert said == f"cadlag {cadlag.__version__}\n", said
     run(folder, programs / "cadlag", "demo", "--out", "demo")
-    run(folder, programs / "python", "-W", "ignore", "-c", ROUND_TRIP)
+    (folder / "round_trip.py").write_text(ROUND_TRIP)
+    run(folder, programs / "python", "-W", "ignore", "round_trip.py")
     run(folder, programs / "cadlag", "reproduce", "loria2025", "--out", "paper")
     for made in ("demo/nile.html", "demo/nile.cadlag", "paper/table-1.md", "paper/figure-1.png"):
         assert (folder / made).stat().st_size, f"{made} is empty"
@@ -86,8 +87,7 @@ def run(folder: Path, *command: str | Path) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CADLAG_"))}
     start = time.perf_counter()
     done = subprocess.run(words, cwd=folder, env=clean, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True)
-    shown = " ".join(Path(words[0]).name if i == 0 else word for i, word in enumerate(words) if "\n" not in word)
-    print(f"{time.perf_counter() - start:7.1f} s  {shown}", flush=True)
+    print(f"{time.perf_counter() - start:7.1f} s  {Path(words[0]).name} {' '.join(words[1:])}", flush=True)
     return done.stdout
 
 
