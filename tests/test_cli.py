@@ -29,6 +29,7 @@ from cadlag.compare import RIVALS, SCORES, compare, lacks, summarise
 from cadlag.data import OverflowedError
 from cadlag.frames import read_names
 from cadlag.methods import METHODS
+from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.storage import read_tree, write_tree
 
 TINY = ("--draws", "5", "--warmup", "5", "--chains", "2", "--jobs", "1")
@@ -225,7 +226,7 @@ def test_further_settings(folder, data):
 
 
 def test_many_rows_are_left_to_the_network(monkeypatch):
-    monkeypatch.setattr(fitting, "_fit", lambda name, *rest: name)
+    monkeypatch.setattr(fitting, "_fit", lambda name, *rest: (name, False))
     numbers = type("", (), {"rows": range(fitting.AUTO_ROWS + 1)})
     chosen, _, why = fitting._choose(numbers, fitting.Run(), None)
     assert chosen == "network"
@@ -391,7 +392,7 @@ def test_the_best_of_each_score_is_bold():
 
 def test_an_interrupted_comparison_shows_what_is_done(folder, data, monkeypatch):
     def interrupted(self, X, y):
-        warnings.warn("interrupted: 3 draws a chain are kept", UserWarning, stacklevel=2)
+        warnings.warn("3 draws a chain are kept", InterruptedFitWarning, stacklevel=2)
         return self
 
     monkeypatch.setattr(METHODS["nngp"], "fit", interrupted)

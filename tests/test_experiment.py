@@ -24,6 +24,7 @@ from cadlag.papers import experiment
 from cadlag.papers.experiment import FailedTasksError, evaluate_task, read_plan, run
 from cadlag.papers.rows import Row, RowFile, Task, read_published, sources_of, table, version_of
 from cadlag.sampling import chains
+from cadlag.sampling.contract import InterruptedFitWarning
 
 TASKS = [Task(data, "m", {"alpha": 1.0}, seed) for data in ("sim1d", "sim2d") for seed in range(4)]
 METRICS = ("rmse", "mae")
@@ -371,9 +372,9 @@ def test_test_inputs_are_given_to_those_who_ask(constant, monkeypatch):
 
 
 def test_another_warning_made_an_error_is_no_interruption():
-    for text, kind in (("something else", UserWarning), ("interrupted: 3 draws are kept", KeyboardInterrupt)):
+    for warning, kind in ((UserWarning, UserWarning), (InterruptedFitWarning, KeyboardInterrupt)):
         with pytest.raises((UserWarning, KeyboardInterrupt)) as found, whole_fits():
-            raise UserWarning(text)
+            raise warning("interrupted: 3 draws are kept")
         assert found.type is kind
 
 
@@ -536,13 +537,13 @@ def test_the_mark_of_a_row_is_that_of_the_files_its_method_runs_through():
     assert not any(
         name.startswith(("app/", "papers/", "plots/", "report/")) for found in files.values() for name in found
     )
-    assert any("wishart" in name for name in files["diwp"])
-    assert not any("wishart" in name for name in files["kernel"])
+    assert "baselines/diwp/layer.py" in files["diwp"]
+    assert not any("diwp" in name for name in files["kernel"])
     assert len({frozenset(found) for found in files.values()}) == len(METHODS)
     assert len(sources_of("another")) > 100
 
 
-@pytest.mark.parametrize(("touched", "changes"), [("models/nngp.py", ("nngp",)), ("storage.py", METHODS)])
+@pytest.mark.parametrize(("touched", "changes"), [("baselines/nngp/model.py", ("nngp",)), ("storage.py", METHODS)])
 def test_a_mark_changes_with_those_files_alone(monkeypatch, touched, changes):
     before = {method: version_of.__wrapped__(method) for method in METHODS}
     read = Path.read_bytes

@@ -192,7 +192,7 @@ class AtomRegressor(FiledRegressor):
             Lower and upper ends, (m, 2).
         """
         if not (isinstance(coverage, numbers.Real) and 0.0 < coverage < 1.0):
-            raise ValueError(f"coverage must be a number strictly between 0 and 1, got {coverage!r}")
+            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
         return self.predict_quantiles(X, [0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage], kind)
 
     def predict_distribution(self, X: Any, kind: str = "observation") -> Predictive:

@@ -62,7 +62,7 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
         self._check_settings()
         for name, then in self._fitted_with.items():
             now = plain(getattr(self, name))
-            if not (type(now) is type(then) and np.array_equal(now, then)):
+            if not np.array_equal(now, then):
                 raise ValueError(
                     f"{name} was {shown(then)} when the model was fitted and is {shown(now)}: set it back, or fit again"
                 )
