@@ -851,6 +851,15 @@ def test_other_files_are_refused(saved, tmp_path):
         write_tree(path, other, "model")
         with pytest.raises(ValueError, match=re.escape(str(path))):
             load(path)
+    inputs, response = tree["input_scaling"], tree["response_scaling"]
+    for scale in (0.0, -1.0):  # by which everything is divided
+        for other in (
+            {**tree, "response_scaling": {**response, "scale": scale}},
+            {**tree, "input_scaling": {**inputs, "scale": np.array([1.0, scale])}},
+        ):
+            write_tree(path, other, "model")
+            with pytest.raises(ValueError, match=f"{re.escape(str(path))} .*a scale is not positive"):
+                load(path)
     write_tree(path, tree, "posterior")
     with pytest.raises(ValueError, match=re.escape(str(path))):
         load(path)

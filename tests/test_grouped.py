@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import halfcauchy, kstest, norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -168,6 +169,32 @@ def test_names():
     shapes = {"input_scales": (1, 2, 3, 3), "layer_scales": (1, 2, 3, 2), "centers": (1, 2, 3, 2)}
     assert {name: values.shape for name, values in names.items()} == {**shapes, "noise_variance": (1, 2)}
     assert_allclose(names["centers"][0, 0].ravel(), position[15:21], rtol=1e-15)
+
+
+def test_prior_density_is_the_product_of_its_parts():
+    model = process(2, 2, alpha=1.4, depth=2)
+    position = model.sample_prior(np.random.default_rng(6))
+    scales, centres, log_v = np.split(position, [10, 14])
+    expected = model.law.log_density(scales).sum() + norm.logpdf(centres).sum()
+    expected += halfcauchy.logpdf(math.exp(log_v[0])) + log_v[0]
+    assert model.log_prior(position) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("move", ["_walk", "_renew", "_shift", "_exchange"])
+def test_every_leap_leaves_the_prior_alone(move):
+    """Positions drawn from it are still draws from it afterwards, and most of them are others."""
+    model, rng = process(2, 2, alpha=1.4), np.random.default_rng(7)
+    before = np.array([model.sample_prior(rng) for _ in range(2500)])
+    after = np.array([getattr(model, move)(rng, position) for position in before])
+    assert np.mean((before != after).any(axis=1)) > 0.3
+    scales, centres, log_v = np.split(after, [8, 12], axis=1)
+    laws = [(scales, model.law.cdf), (centres, norm.cdf), (log_v, lambda x: halfcauchy.cdf(np.exp(x)))]
+    for values, cdf in laws:
+        for column in values.T:
+            assert kstest(column, cdf).pvalue > 1e-4
+    moved = centres[centres != before[:, 8:12]]
+    if move != "_walk":
+        assert abs(np.mean(moved**2) - 1.0) < 4.5 * math.sqrt(2.0 / len(moved))
 
 
 @pytest.mark.parametrize("settings", [{}, {"n_centred": 0}, {"alpha": 2.0}, {"alpha": 2.0, "n_centred": 0}])

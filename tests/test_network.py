@@ -6,8 +6,9 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import kstest, multivariate_normal
+from scipy.stats import halfcauchy, kstest, multivariate_normal, norm
 
+from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.network.bulk import GivenUnits
 from cadlag.network.circle import (
@@ -22,8 +23,10 @@ from cadlag.network.circle import (
 from cadlag.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
 from cadlag.network.lattice import score, score_on_bulk
 from cadlag.network.model import ACTIVATIONS, StableNetwork
+from cadlag.network.scales import Priors, exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
+from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(5)
 N = 25
@@ -132,6 +135,23 @@ def test_both_kinds_have_the_same_mean_square():
     relu = squares[units.kinds == RELU]
     assert np.all(squares[units.kinds == SIGN] == 1.0)
     assert relu.mean() == pytest.approx(1.0, abs=5.0 * relu.std() / math.sqrt(len(relu)))
+
+
+@pytest.mark.parametrize("on", ["variance", "sd"])
+def test_prior_density_is_the_product_of_its_parts(on):
+    """Up to a constant: normal directions, stable scales of units, inputs and bulk, half-Cauchy amplitude and noise."""
+    model = network(n_units=3, alpha=1.4, input_scales=True, bulk_depth=1, noise_prior_on=on, noise_scale=0.5)
+    rng, gaps = np.random.default_rng(2), []
+    for _ in range(5):
+        units = model.read(model.sample_prior(rng))
+        scales = np.concatenate([units.log_s, units.log_inputs, units.log_bulk])
+        noise = math.exp(units.log_v) if on == "variance" else math.exp(0.5 * units.log_v)
+        tau = math.exp(units.log_tau)
+        parts = norm.logpdf(units.W).sum() + positive_stable(1.4).log_density(scales).sum()
+        parts += halfcauchy.logpdf(tau) + math.log(tau) + halfcauchy.logpdf(noise, scale=0.5) + math.log(noise)
+        gaps.append(model.log_prior(model.write(units)) - parts)
+    assert len(scales) == 3 + 3 + 5
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
 KNOWN = [None, 0.4, np.linspace(0.1, 2.0, N)]
@@ -385,6 +405,36 @@ def test_log_likelihood_of_a_step_is_that_of_its_position(options):
         assert info["log_target"] == pytest.approx(model.log_target(state["position"], 0.0), rel=1e-8, abs=1e-7)
         at = model.condition(state["position"]).mean(X[kernel._probes])
         np.testing.assert_allclose([info[f"probe{k}"] for k in range(8)], at, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 7])
+def test_walks_of_scales_know_the_likelihood_that_they_end_with(n_units):
+    """Of what a move leaves as it is, such as a_j where all scales are shifted against τ, nothing is computed anew."""
+    model, rng = network(n_units=n_units), np.random.default_rng(3)
+    units = model.read(model.sample_prior(rng))
+    ground = model.ground(units, 0.0)
+    sums = ground.sums(model.weighted(units, ground))
+    given = sums.gram, sums.products, ground.square, N
+    priors = Priors(model.log_factor, True, model.density_table, False, False, model.noise_power, model.noise_scale)
+
+    def variances():
+        return np.exp(2.0 * log_tau + model.log_factor + log_s)
+
+    log_s, log_tau, log_v = units.log_s.copy(), units.log_tau, units.log_v
+    value, moved = ground.log_marginal(sums, model.variances(units))[0], set()
+    for step in range(120):
+        before = (log_tau, log_v, *log_s)
+        if step % 4 == 0:
+            value = exchange_scales(rng, log_s, 2.0 * log_tau + model.log_factor, math.exp(log_v), *given, value)
+        elif step % 4 == 1:
+            log_tau, value = shift_largest(rng, log_s, log_tau, math.exp(log_v), priors, *given, value)
+        elif step % 4 == 2:
+            log_tau, value = walk_tau(rng, log_s, log_tau, math.exp(log_v), priors, *given, value)
+        else:
+            log_v, value = walk_noise(rng, variances(), log_v, 0.0, priors, *given, value)
+        assert value == pytest.approx(log_marginal_of_sums(*given, variances(), math.exp(log_v))[0], abs=1e-8)
+        moved |= {step % 4} if before != (log_tau, log_v, *log_s) else set()
+    assert moved == ({1, 2, 3} if n_units == 1 else {0, 1, 2, 3})
 
 
 # Breaks --------------------------------------------------------------------------------------------------------------

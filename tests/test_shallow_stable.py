@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from cadlag.baselines.shallow_stable import sweep
 from cadlag.baselines.shallow_stable.cells import find_cells
 from cadlag.baselines.shallow_stable.cuts import Pieces
+from cadlag.baselines.shallow_stable.estimator import sweep
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.shares import divide
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
@@ -180,6 +180,29 @@ def test_cells_that_dominate_are_taken_out_of_a_new_inverse():
     assert math.isfinite(model.log_target(log_s))
 
 
+def test_a_scale_is_drawn_given_the_other_cells_alone(monkeypatch):
+    """What it is scored by is λᵀQ⁻¹λ and λᵀQ⁻¹y of a Q that the cell is not in; afterwards Q has its new scale."""
+    model, cell, seen = network(PLANE, alpha=1.2, noise_variance=0.4), 5, []
+    log_s = model.sample_prior(np.random.default_rng(6))
+    log_s[cell] = 2.0 - model.log_weights[cell]
+    before = log_s.copy()
+    inverse, beta = CellSweeps(model)._invert(log_s, 0.0)
+
+    def draw(rng, log_scale, log_w, square, pull, *law):
+        seen.append((square, pull))
+        return log_scale + 0.7
+
+    monkeypatch.setattr(sweep, "draw_scale", draw)
+    given = model.cells.patterns, model.log_weights, log_s, inverse, beta, np.empty(8)
+    present = math.exp(log_s[cell] + model.log_weights[cell])
+    assert sweep.renew.py_func(None, cell, present, *given, model.law.index, model.law.density_table, 50.0)
+    sign = model.cells.patterns[cell].astype(float)
+    Q = dense(model, before) - present * np.outer(sign, sign)
+    assert seen[0] == pytest.approx((sign @ np.linalg.solve(Q, sign), sign @ np.linalg.solve(Q, model.y)), rel=1e-8)
+    assert log_s[cell] == before[cell] + 0.7
+    np.testing.assert_allclose(inverse, np.linalg.inv(dense(model, log_s)), rtol=1e-7, atol=1e-9)
+
+
 def test_gains_are_differences_of_the_likelihood():
     model = network(PLANE, alpha=1.0, noise_variance=0.4)
     position = model.sample_prior(np.random.default_rng(3))
@@ -203,15 +226,15 @@ class Fixed:
 
 
 def test_exchanges_are_accepted_by_the_ratio_of_the_target():
-    """To 1e-6: the change of the determinant by two cells at once is in it."""
+    """To 1e-6: the change of the determinant by two cells at once is in it, and the ratio of choosing one another."""
     model, rng, n_seen = network(PLANE, alpha=1.1, noise_variance=0.3), np.random.default_rng(1), 0
-    given = 0.0, model.cells.patterns, model.log_weights
     for _ in range(60):
-        before = model.sample_prior(rng)
+        before, log_ratio = model.sample_prior(rng), rng.choice([0.0, -0.5, 0.7])
+        given = log_ratio, model.cells.patterns, model.log_weights
         i, j = rng.choice(model.n_cells, 2, replace=False)
         c, after = model.log_weights + before, before.copy()
         after[i], after[j] = c[j] - model.log_weights[i], c[i] - model.log_weights[j]
-        expected = model.log_target(after) - model.log_target(before)
+        expected = model.log_target(after) - model.log_target(before) + log_ratio
         if not -8.0 < expected < -1e-3:  # beyond, 1 - u is rounded
             continue
         for shift, accepted in ((-1e-6, True), (1e-6, False)):
@@ -223,6 +246,25 @@ def test_exchanges_are_accepted_by_the_ratio_of_the_target():
             assert moved == accepted
             n_seen += 1
     assert n_seen > 20
+
+
+@pytest.mark.parametrize(
+    ("known", "along_s", "along_v"), [(None, 0.0, 1.0), (None, 1.0, 0.0), (None, 1.0, 1.0), (0.3, 1.0, 0.0)]
+)
+def test_lattices_of_all_scales_and_the_noise_are_scored_by_the_target(known, along_s, along_v):
+    model, steps = network(PLANE, alpha=1.3, noise_variance=known), np.linspace(-1.5, 1.5, 7)
+    log_s, log_v = model.read(model.sample_prior(np.random.default_rng(4)))
+    found = CellSweeps(model)._scores(log_s, log_v, Spectrum(model, log_s), along_s * steps, along_v * steps)
+    there = [model.log_target(model.write(log_s + along_s * step, log_v + along_v * step)) for step in steps]
+    np.testing.assert_allclose(found - found[3], np.array(there) - there[3], atol=1e-8)
+
+
+def test_scales_beyond_what_arithmetic_can_tell_apart_are_not_taken():
+    model = network(PLANE)
+    log_s, log_v = model.read(model.sample_prior(np.random.default_rng(4)))
+    steps = model.log_most(log_v) - (model.log_weights + log_s).max() + np.array([-1.0, 1.0])
+    found = CellSweeps(model)._scores(log_s, log_v, Spectrum(model, log_s), steps, np.zeros(2))
+    np.testing.assert_array_equal(np.isfinite(found), [True, False])
 
 
 def test_partners_are_chosen_with_the_ratio_of_their_numbers():
