@@ -32,7 +32,7 @@ from queue import Queue
 
 HERE = Path(__file__).parent
 SECONDS = 300.0
-_FIRST = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_FIRST = re.compile(r"^(?:FAILED|ERROR) \S*?([^\s/]+\.py::\w+)", re.MULTILINE)  # without folders and parameters
 _COMPILED = (".nbi", ".nbc")
 
 
@@ -106,9 +106,10 @@ def find_tests(mutant: Mutant, root: Path) -> list[str]:
         pattern = re.compile(rf"^def {re.escape(name)}\(", re.MULTILINE)
         places = [path for path in files if path.stem == name]
         nodes = [f"{path.relative_to(root)}::{name}" for path in files if pattern.search(path.read_text("utf-8"))]
-        if not (places or nodes):
-            raise StaleError(f"stale mutant {mutant.name!r}: there is no test {name!r}")
-        found += [str(path.relative_to(root)) for path in places] + nodes
+        places = [str(path.relative_to(root)) for path in places] + nodes
+        if len(places) != 1:
+            raise StaleError(f"stale mutant {mutant.name!r}: there are {len(places)} tests {name!r}")
+        found += places
     return found
 
 
@@ -253,8 +254,9 @@ def judge(mutant: Mutant, code: int | None, said: str) -> tuple[str, str]:
     if code == 0:
         return "SURVIVED", ""
     if code == 1 and first is not None:
-        return "caught", first[1].split("/")[-1]
-    return "BROKEN", said.strip().splitlines()[-1] if said.strip() else f"pytest ended with {code}"
+        return "caught", first[1]
+    last = said.strip().splitlines()[-1:] or [""]
+    return "BROKEN", f"pytest ended with {code}: {last[0]}"
 
 
 def check_sound(copy: Copy, tests: Sequence[str]) -> str:

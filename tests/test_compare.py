@@ -62,7 +62,7 @@ def test_spread_of_a_rival_is_that_of_rows_it_has_not_seen(name):
     assert np.median(law.std) == pytest.approx(3.0, rel=0.2)
 
 
-def test_table_by_hand():
+def test_summary_by_hand():
     """Mean and standard deviation with n - 1; the smallest CRPS first, whatever its place; failures do not count."""
     values = {"worse": [1.0, 2.0, 6.0], "better": [2.0, 3.0]}
     folds = [Fold(name, k, dict.fromkeys(SCORES, v)) for name, series in values.items() for k, v in enumerate(series)]

@@ -101,7 +101,7 @@ def test_questions_agree(fitted, kind):
     np.testing.assert_allclose(draws.std(axis=1), np.sqrt(np.diag(covariance)), rtol=0.15)
 
 
-def test_observations_vary_by_the_noise_more(fitted):
+def test_observations_vary_by_the_learned_noise_more(fitted):
     (_, outer), (_, inner) = (fitted.predict(NEW, return_std=True, kind=kind) for kind in KINDS)
     np.testing.assert_allclose(outer**2 - inner**2, fitted.posterior_["noise_variance"][0, 0], rtol=1e-8)
 

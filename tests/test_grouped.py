@@ -116,7 +116,7 @@ def test_against_dense_algebra(n_groups, n_centred, order, depth, alpha, plain_r
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize(("n_groups", "n_centred"), [(1, 2), (2, 0), (3, 2)])
-def test_gradient(n_groups, n_centred, order, depth, alpha, central_differences):
+def test_gradient_by_scales_centres_and_noise(n_groups, n_centred, order, depth, alpha, central_differences):
     model = process(n_groups, n_centred, alpha=alpha, order=order, depth=depth)
     for seed in range(3):
         position = ordinary(model, seed)
@@ -171,7 +171,7 @@ def test_names():
     assert_allclose(names["centers"][0, 0].ravel(), position[15:21], rtol=1e-15)
 
 
-def test_prior_density_is_the_product_of_its_parts():
+def test_prior_density_of_groups_is_the_product_of_its_parts():
     model = process(2, 2, alpha=1.4, depth=2)
     position = model.sample_prior(np.random.default_rng(6))
     scales, centres, log_v = np.split(position, [10, 14])

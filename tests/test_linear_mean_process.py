@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cadlag.baselines.bayes_gp.estimator.least_squares import independent_columns, regress
 from scipy import integrate, stats
 from scipy.special import gamma, kv, logsumexp
 
-from cadlag.baselines.bayes_gp.least_squares import independent_columns, regress
 from cadlag.baselines.bayes_gp.model import LinearMeanProcess
 from cadlag.baselines.bayes_gp.prior import OFFSET, Values, log_density, log_variance_prior
 from cadlag.baselines.bayes_gp.rounds import MetropolisRounds
@@ -207,7 +207,7 @@ def test_prior_draws_have_the_density():
     ("correlation", "nu"),
     [("expsep", 1.5), ("exp", 1.5), ("matern", 1.5), ("matern", 0.5), ("matern", 2.5), ("matern", 0.8)],
 )
-def test_gradient(correlation, nu, central_differences):
+def test_gradient_by_ranges_nugget_and_variance(correlation, nu, central_differences):
     model = process(correlation, nu=nu)
     position = model.position(values_of(model))
     value, gradient = model.log_target_gradient(position, 1.0)

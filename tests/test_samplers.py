@@ -24,7 +24,7 @@ from cadlag.sampling.contract import find_start
 from cadlag.sampling.hops import NutsWithJumps
 from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import _NU, Mixture, fit_mixture
-from cadlag.sampling.nuts import Nuts
+from cadlag.sampling.nuts import Nuts, _Point, _Trajectory
 from cadlag.sampling.tempering import Tempered
 from cadlag.stable import positive_stable
 from statistical.checks import joint_law, sample, worst
@@ -344,6 +344,26 @@ def test_ladder_starts_at_the_exact_level() -> None:
 def test_no_start_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(ArithmeticError, match="standardize"):
         find_start(np.random.default_rng(0), Toy(1, lambda x: (-math.inf, np.zeros(1))))
+
+
+def test_leapfrog_steps_can_be_taken_back_and_keep_the_energy() -> None:
+    """To rounding the one, to the second order of the step the other: with half the step a quarter of the error."""
+    rng, errors = np.random.default_rng(4), []
+    position, momentum = MEAN + rng.standard_normal(5), rng.standard_normal(5)
+    value, gradient = GAUSSIAN.log_target_gradient(position, 1.0)
+    start = _Point(position, momentum, value, gradient)
+    for n_steps in (40, 80):
+        trajectory = _Trajectory(GAUSSIAN, 1.0, ROOT, 4.0 / n_steps, 0.0, rng)
+        there = start
+        for _ in range(n_steps):
+            there = trajectory.leapfrog(there, 1.0)
+        errors.append(there.value - 0.5 * there.momentum @ there.momentum - value + 0.5 * momentum @ momentum)
+        for _ in range(n_steps):
+            there = trajectory.leapfrog(there, -1.0)
+        np.testing.assert_allclose(there.position, position, rtol=1e-11)
+        np.testing.assert_allclose(there.momentum, momentum, rtol=1e-11, atol=1e-12)
+    assert abs(errors[1]) < 1e-2
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
 
 
 def test_overflow_on_the_way_is_a_divergence_and_not_a_warning() -> None:
