@@ -16,7 +16,7 @@ from cadlag.app.common import Run, parse_settings
 from cadlag.methods import METHODS, load
 from cadlag.partial_dependence import partial_dependence
 from cadlag.settings import MOST_SHOWN, Number, Numbers, Stability, Whole, shown
-from cadlag.storage import write_tree
+from cadlag.storage import read_tree, write_tree
 
 ROWS = [(method, name) for method, kind in METHODS.items() for name in kind._settings]
 X = np.linspace(0.0, 1.0, 6)[:, None]
@@ -65,10 +65,10 @@ def sentence(error):
 
 def refusal(ask, name):
     """What is said within a second, which names the setting."""
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=rf"\b{name}\b") as caught:
         ask()
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert caught.type is ValueError
     return sentence(caught.value)
 
@@ -345,9 +345,9 @@ def told(*arguments):
 )
 def test_the_command_refuses_a_setting_before_it_reads_the_table(method, pair, words):
     """Which there is none of."""
-    start = time.perf_counter()
+    start = time.process_time()
     assert words in told("fit", "no table.csv", "--target", "y", "--method", method, "--set", pair)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_the_command_checks_options_and_settings_together():
@@ -443,3 +443,14 @@ def test_a_setting_that_draws_depend_on_is_not_changed_under_a_fitted_model(meth
     np.testing.assert_array_equal(model.predict(X), before)
     model.save(tmp_path / "m.cadlag")
     np.testing.assert_array_equal(load(tmp_path / "m.cadlag").predict(X), before)
+
+
+def test_files_of_settings_that_were_once_taken_are_read(tmp_path):
+    """Version 0.1 took 1 for True, True for a seed and 0 workers."""
+    path = tmp_path / "old.cadlag"
+    model = small("kernel").fit(X, Y)
+    model.save(path)
+    tree = read_tree(path, "model")
+    tree["settings"] |= {"standardize": 1, "fit_intercept": 1, "centers": 0, "random_state": True, "n_jobs": 0}
+    write_tree(path, tree, "model")
+    np.testing.assert_array_equal(load(path).predict(X), model.predict(X))

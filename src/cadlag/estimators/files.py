@@ -141,7 +141,8 @@ class FiledRegressor(RegressorMixin, BaseEstimator):
     @classmethod
     def _from_tree(cls, tree: dict[str, Any], max_memory: float | None = None) -> Self:
         """From a file; how much memory it may take is for whoever reads it to say, not for the file."""
-        model = cls(**{**tree["settings"], "max_memory": max_memory})
+        settings = {name: _as_now(cls._settings.get(name), value) for name, value in tree["settings"].items()}
+        model = cls(**{**settings, "max_memory": max_memory})
         model._check_settings()
         model._remember_settings()
         p = model.n_features_in_ = _count(tree["n_features"])
@@ -192,6 +193,14 @@ def checked(array: Any, shape: Sequence[int | None], finite: bool = True) -> Arr
     if finite and not np.isfinite(array).all():
         raise ValueError("a number is missing")
     return np.asarray(array, dtype=np.float64, order="C")
+
+
+def _as_now(setting: Setting | None, value: Any) -> Any:
+    """A setting that version 0.1 took, as this one takes it: 1 as True, True as 1, no workers as None."""
+    if setting is None or not setting.wanted(value):
+        return value
+    others = [bool(value), None] if type(value) is int and value in (0, 1) else [int(value)] if value is True else []
+    return next((other for other in others if not setting.wanted(other)), value)
 
 
 def _count(value: Any) -> int:
