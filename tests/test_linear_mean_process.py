@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from cadlag.baselines.bayes_gp.estimator.least_squares import independent_columns, regress
 from scipy import integrate, stats
 from scipy.special import gamma, kv, logsumexp
 
+from cadlag.baselines.bayes_gp.least_squares import independent_columns, regress
 from cadlag.baselines.bayes_gp.model import LinearMeanProcess
 from cadlag.baselines.bayes_gp.prior import OFFSET, Values, log_density, log_variance_prior
 from cadlag.baselines.bayes_gp.rounds import MetropolisRounds

@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import ndtr
 
+from cadlag.baselines.shallow_stable import sweep
 from cadlag.baselines.shallow_stable.cells import find_cells
 from cadlag.baselines.shallow_stable.cuts import Pieces
-from cadlag.baselines.shallow_stable.estimator import sweep
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.shares import divide
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
