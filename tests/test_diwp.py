@@ -55,7 +55,7 @@ def test_defaults_are_the_published_schedule():
     settings = DIWPRegressor().get_params()
     promised = {"n_maps": 2, "n_inducing": 100, "n_steps": 8000, "learning_rates": (1e-2, 1e-3), "n_samples": 10}
     assert promised.items() <= settings.items()
-    rates = DIWPRegressor()._rates()
+    rates = DIWPRegressor()._model(np.zeros((1, 1)), np.zeros(1)).rates
     assert len(rates) == 8000
     assert (rates[:4000] == 1e-2).all()
     assert (rates[4000:] == 1e-3).all()
@@ -251,4 +251,4 @@ def test_memory_is_asked_before_it_is_taken():
 
 @pytest.mark.parametrize(("mode", "size", "counted"), [("exact", 10, 1), ("bayesfunc", 10, 10), ("bayesfunc", None, N)])
 def test_rows_that_degrees_of_freedom_count(mode, size, counted):
-    assert regressor(n_steps=3, pt_mode=mode, batch_size=size).fit(X, Y)._counted == counted
+    assert regressor(n_steps=3, pt_mode=mode, batch_size=size).fit(X, Y).model_.counted == counted

@@ -22,8 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import StableKernelRegressor, load
-from cadlag.estimators.conditioned import _permuted
 from cadlag.methods import METHODS
+from cadlag.regressor import _permuted
 from cadlag.sampling import SAMPLERS, chains
 from cadlag.storage import read_tree, write_tree
 
@@ -411,7 +411,7 @@ def test_rows_do_not_depend_on_other_rows(fitted):
 
 def test_pieces_of_rows_make_no_difference(fitted, monkeypatch):
     whole = fitted.predict_quantiles(NEW, [0.1, 0.9]), fitted.predict_distribution(NEW).means
-    monkeypatch.setattr("cadlag.estimators.base._CHUNK_BYTES", 16 * 80 * 2)
+    monkeypatch.setattr("cadlag.regressor._CHUNK_BYTES", 16 * 80 * 2)
     np.testing.assert_allclose(fitted.predict_quantiles(NEW, [0.1, 0.9]), whole[0], rtol=1e-10)
     np.testing.assert_allclose(fitted.predict_distribution(NEW).means, whole[1], rtol=1e-10)
 

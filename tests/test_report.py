@@ -216,7 +216,7 @@ def test_a_point_estimate_has_no_chains(tmp_path):
 
 
 def test_a_method_that_cannot_leave_one_out_asks_for_rows(kernel, monkeypatch):
-    monkeypatch.delattr("cadlag.estimators.conditioned.ConditionedRegressor.leave_one_out")
+    monkeypatch.delattr("cadlag.regressor.Regressor.leave_one_out")
     found = gather(kernel)
     assert "Give rows that it has not seen: write_report(model, path, X, y)" in verdict(found)[0].text
     assert list(_calibration(found)) == []

@@ -2,13 +2,14 @@
 
 import datetime
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cadlag.sampling.progress import warn_caller
 
 Array = NDArray[np.float64]
 
@@ -107,6 +108,10 @@ class Scaling:
         """
         return np.ascontiguousarray((values - self.centre) / self.scale)
 
+    def undo(self, values: Array) -> Array:
+        """Back to the units of the data."""
+        return self.centre + self.scale * values
+
 
 def _range(values: Array) -> Array:
     """Largest less least of each column, 1 where they are the same."""
@@ -168,10 +173,9 @@ def warn_of_constants(X: Array, columns: Any = None) -> None:
     names = [j if columns is None else columns[j] for j in np.flatnonzero(np.ptp(X, axis=0) == 0.0)]
     if names:
         which = ", ".join(f"{name!r}" if isinstance(name, str) else str(name) for name in names)
-        warnings.warn(
-            f"X has the same value in every row of column {which}: it is kept, but nothing can be learned of it",
-            UserWarning, stacklevel=4,
-        )  # fmt: skip
+        warn_caller(
+            f"X has the same value in every row of column {which}: it is kept, but nothing can be learned of it"
+        )
 
 
 def refuse_not_finite(name: str, values: Any, columns: Any = None) -> None:

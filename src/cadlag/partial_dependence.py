@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cadlag.estimators.base import AtomRegressor, as_generator
+from cadlag.inference import as_generator
 from cadlag.predictive import Predictive
+from cadlag.regressor import Regressor
 
 Array = NDArray[np.float64]
 
 
 def partial_dependence(
-    model: AtomRegressor, X: ArrayLike, column: int | Sequence[int], grid: ArrayLike, n_rows: int = 20,
+    model: Regressor, X: ArrayLike, column: int | Sequence[int], grid: ArrayLike, n_rows: int = 20,
     n_atoms: int = 100, random_state: Any = 0,
 ) -> Predictive:  # fmt: skip
     """Law of the function averaged over rows, one or more of the inputs being given.
@@ -54,7 +55,7 @@ def partial_dependence(
     return law.affine(float(model.response_scaling_.centre), float(model.response_scaling_.scale))
 
 
-def _averages(model: AtomRegressor, inputs: Array, n_atoms: int) -> tuple[Array, Array]:
+def _averages(model: Regressor, inputs: Array, n_atoms: int) -> tuple[Array, Array]:
     """Means and variances of the averages given each draw, (draws, m) each."""
     m, n, p = inputs.shape
     flat = model.input_scaling_.apply(inputs.reshape(m * n, p))

@@ -28,11 +28,12 @@ import tokenize
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 if sys.platform != "win32":
     import fcntl
@@ -484,3 +485,27 @@ def _read_exactly(stream: Any, n_bytes: int) -> bytearray:
     if stream.read(1):
         raise ValueError("bytes after an array")
     return data
+
+
+def checked(array: Any, shape: Sequence[int | None], finite: bool = True) -> NDArray[np.float64]:
+    """An array of a file in double precision, if its numbers have this shape; None is any length of at least one."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise ValueError("an array is missing")
+    fits = array.ndim == len(shape) and all(
+        found >= 1 if wanted is None else found == wanted for found, wanted in zip(array.shape, shape)
+    )
+    if not fits:
+        raise ValueError(f"its arrays do not fit each other: one is {array.shape}")
+    if finite and not np.isfinite(array).all():
+        raise ValueError("a number is missing")
+    return np.asarray(array, dtype=np.float64, order="C")
+
+
+def plain(value: Any) -> Any:
+    """A setting as a file can hold it."""
+    if isinstance(value, np.generic):
+        return float(value) if isinstance(value, np.floating) else value.item()  # a longdouble is its own item
+    if isinstance(value, str | int | float | bool | type(None)):
+        return value
+    array = np.asarray(value)
+    return array if array.dtype.kind in "biuf" else None

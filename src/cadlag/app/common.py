@@ -108,7 +108,7 @@ class Talk:
     def end(self, result: dict[str, Any]) -> None:
         """The result for a script, and a complaint of a standard output that took none, unless its reader left."""
         if self.as_json:
-            print(json.dumps(_plain({**result, "notes": self.notes}), indent=1))
+            print(json.dumps(_as_json({**result, "notes": self.notes}), indent=1))
         failure = self._stdout.failure
         if failure is not None and not isinstance(failure, BrokenPipeError):
             raise OSError(f"standard output took no words ({failure.strerror}); the files are complete")
@@ -126,12 +126,12 @@ class Talk:
             yield report
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Standard JSON has no number that is not finite."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_as_json(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from cadlag.data import require_memory
-from cadlag.estimators.base import KINDS, as_generator
-from cadlag.estimators.conditioned import ConditionedRegressor
-from cadlag.estimators.sampled import SampledRegressor
+from cadlag.inference import as_generator
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import PRESETS, KernelProcess
 from cadlag.linalg.gaussian import sample_normal
+from cadlag.regressor import KINDS, Need, Regressor, exact_fit
 from cadlag.sampling import LEAPING, SAMPLERS
 from cadlag.sampling.probes import Watched
 from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, Setting, Truth, Whole, Word, shared
@@ -23,7 +22,7 @@ from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, Setting, Truth, Whole,
 Array = NDArray[np.float64]
 
 
-class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
+class StableKernelRegressor(Regressor):
     """Bayesian regression with the deep α-stable kernel process.
 
     A priori the function is a deep, infinitely wide network whose weights have infinite variance; given its positive
@@ -158,7 +157,7 @@ class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
 
     # The model -------------------------------------------------------------------------------------------------------
 
-    def _make_model(self, X: Array, y: Array) -> KernelProcess:
+    def _model(self, X: Array, y: Array) -> KernelProcess:
         return self._process(X, y, self._known_noise(len(y)))
 
     def _process(self, X: Array, y: Array, noise_variance: Any) -> KernelProcess:
@@ -173,33 +172,9 @@ class StableKernelRegressor(SampledRegressor, ConditionedRegressor):
     def _kernel(self) -> Any:
         return self.sampler if self.n_groups == 1 else partial(Watched, LEAPING[self.sampler])
 
-    def _require_fit_memory(self, n: int) -> None:
+    def _memory(self, n: int) -> Need:
         matrices = 1.5 if self.n_groups == 1 and not self.centers else 1.5 + self.n_groups
-        require_memory(
-            8.0 * matrices * n**2 * self._n_workers(), f"An exact fit to {n} rows",
-            "use fewer rows or fewer workers (n_jobs)", self.max_memory,
-        )  # fmt: skip
-
-    # Names -----------------------------------------------------------------------------------------------------------
-
-    def _labels(self) -> dict[str, list[str]]:
-        names = self._input_names()
-        return {
-            "input_scales": names, "layer_scales": [f"c{k}" for k in self.model_.random_layers],
-            "centers": names[int(self.fit_intercept) :], **self._probe_labels(),
-        }  # fmt: skip
-
-    def _named_draws(self, positions: Array) -> dict[str, Array]:
-        draws = super()._named_draws(positions)
-        if "centers" in draws:
-            draws["centers"] = self.input_scaling_.centre + self.input_scaling_.scale * draws["centers"]
-        return draws
-
-    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
-        return {} if self.n_groups == 1 else self._function_at_probes(stats)
-
-    def _interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
-        return frozenset(name for name, values in draws.items() if values.ndim == 4)
+        return exact_fit(8.0 * matrices, n, self._n_workers())
 
     def _check_settings(self) -> None:
         super()._check_settings()

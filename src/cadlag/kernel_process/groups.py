@@ -12,7 +12,7 @@ interchangeable: what is said of one by its number means nothing, what is said o
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import kernels
+from cadlag.data import Scaling
 from cadlag.kernel_process.atom import Scales
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.linalg import gaussian
@@ -164,6 +165,22 @@ class GroupedProcess(KernelProcess):
         if self.noise_variance is None:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Those of one group, of its centre, and of the rows at which the function is watched."""
+        own = super().labels(names)
+        return {**own, "centers": own["input_scales"][-len(names) :], **self.probe_labels()}
+
+    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
+        """Draws by name, in the units of the data; the function too, where groups have no names."""
+        draws = super().draws(positions, stats, inputs, response)
+        if "centers" in draws:
+            draws["centers"] = inputs.undo(draws["centers"])
+        return draws | (self.function_at_probes(stats, response) if self.n_groups > 1 else {})
+
+    def interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
+        """What belongs to a group."""
+        return frozenset(name for name, values in draws.items() if values.ndim == 4)
 
     # Prior -----------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ target is prior × likelihood^β; 1 is the posterior.
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from cadlag import kernels
 from cadlag.kernel_process.atom import Atom, Points, Scales
 from cadlag.linalg import gaussian
+from cadlag.model import Model
+from cadlag.names import distinct, labels_beside
 from cadlag.noise import log_half_cauchy, sample_log_half_cauchy
 from cadlag.sampling.ladder import PowerLadder
 from cadlag.stable import PositiveStable, positive_stable
@@ -35,7 +37,7 @@ _LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any 
 
 
 @dataclass(frozen=True)
-class KernelProcess(PowerLadder):
+class KernelProcess(PowerLadder, Model):
     """Prior, likelihood and gradient of the deep kernel process.
 
     Attributes
@@ -167,6 +169,11 @@ class KernelProcess(PowerLadder):
         if self.noise_variance is None:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Of the inputs' scales, the intercept's first where there is one, and of the layers'."""
+        own = labels_beside("intercept", names) if self.n_inputs > len(names) else distinct(names)
+        return {"input_scales": own, "layer_scales": [f"c{k}" for k in self.random_layers]}
 
     # Prior -----------------------------------------------------------------------------------------------------------
 

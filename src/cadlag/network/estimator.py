@@ -8,24 +8,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.data import require_memory
-from cadlag.estimators.base import as_generator
-from cadlag.estimators.conditioned import ConditionedRegressor
-from cadlag.estimators.sampled import SampledRegressor
-from cadlag.names import labels_beside
+from cadlag.inference import as_generator
+from cadlag.names import input_names, labels_beside
 from cadlag.network.break_tables import BreakPlanes, BreakPoints
 from cadlag.network.model import ACTIVATIONS, StableNetwork
 from cadlag.network.transition import LADDER, ExchangedSweeps, Sweeps
+from cadlag.regressor import Need, Regressor
 from cadlag.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
 
 Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
-MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
 
 
-class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
+class StableNetworkRegressor(Regressor):
     """Bayesian regression with a network whose output weights are α-stable: jumps anywhere, in any dimension.
 
     A few of the units carry most of the function, each a step or a hinge across a hyperplane anywhere in the space of
@@ -156,7 +153,7 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
 
     # The model -------------------------------------------------------------------------------------------------------
 
-    def _make_model(self, X: Array, y: Array) -> StableNetwork:
+    def _model(self, X: Array, y: Array) -> StableNetwork:
         return StableNetwork(
             self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
             None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
@@ -169,34 +166,14 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
     def _kernel(self) -> Any:
         return KERNELS[self.sampler]
 
-    def _require_fit_memory(self, n: int) -> None:
+    def _memory(self, n: int) -> Need:
         rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
         if self._has_bulk(n):
             replicas = len(LADDER) if self.sampler == "tempered" else 1
             rows += (24.0 + 8.0 * replicas) * n * n * self._n_workers()  # each remembers an inverse
         draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
-        require_memory(
-            rows + 2.0 * draws, f"A network of {self.n_units} units on {n} rows",
-            "use fewer units, draws or workers (n_jobs)", self.max_memory,
-        )  # fmt: skip
-
-    def _labels(self) -> dict[str, list[str]]:
-        names = self._input_names()
-        amplitude, *others = labels_beside("amplitude", names)
-        return {"input_scales": names[1:], "bulk_scales": [*others, amplitude], **self._probe_labels()}
-
-    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
-        return self._function_at_probes(stats)
-
-    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
-        super()._set_posterior(positions, stats)
-        self.diagnostics_["units_in_use"] = float(np.median(stats["n_used"]))
-
-    def _remarks(self) -> list[str]:
-        used, m = self.diagnostics_["units_in_use"], int(self.n_units)
-        if used <= MOST_IN_USE * m:
-            return []
-        return [f"{used:.0f} of the {m} units are in use: the function may need more, fit with n_units={2 * m}"]
+        what = f"A network of {self.n_units} units on {n} rows"
+        return Need(rows + 2.0 * draws, what, "use fewer units, draws or workers (n_jobs)")
 
     # Where it jumps --------------------------------------------------------------------------------------------------
 
@@ -234,5 +211,5 @@ class StableNetworkRegressor(SampledRegressor, ConditionedRegressor):
         make = BreakPoints.find if self.n_features_in_ == 1 else BreakPlanes.find
         return make(
             as_generator(random_state), self.model_, positions, least, spread, self.input_scaling_,
-            self._input_names()[1:],
+            labels_beside("intercept", input_names(self))[1:],
         )  # fmt: skip

@@ -8,29 +8,35 @@ responses exactly.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from cadlag.data import Scaling
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.linalg.gaussian import LeftOut, NotPositiveDefiniteError
+from cadlag.model import Model
+from cadlag.names import labels_beside
 from cadlag.network.atom import Bulk, NetworkAtom, Units
 from cadlag.network.columns import RELU, SIGN, fill_columns, from_log
 from cadlag.network.ground import Ground, Sums, ground_with_bulk
 from cadlag.network.scales import LOG_LEAST, log_half_cauchy
 from cadlag.noise import sample_log_half_cauchy
-from cadlag.sampling.contract import Forgetful
+from cadlag.posterior import Posterior
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
+MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
 ACTIVATIONS = {"sign": 0, "relu": 1, "auto": 2}
 
 
 @dataclass(frozen=True)
-class StableNetwork(Forgetful):
+class StableNetwork(Model):
     """Prior and likelihood of the i.i.d. stable network.
 
     Attributes
@@ -316,3 +322,24 @@ class StableNetwork(Forgetful):
         if self.noise_variance is None:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Of the scales of the inputs and of the bulk, the intercept's first and the amplitude's last."""
+        own = labels_beside("intercept", names)
+        amplitude, *others = labels_beside("amplitude", own)
+        return {"input_scales": own[1:], "bulk_scales": [*others, amplitude], **self.probe_labels()}
+
+    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
+        """Draws by name, the function at a few rows among them, in the units of the data."""
+        return super().draws(positions, stats, inputs, response) | self.function_at_probes(stats, response)
+
+    def diagnostics(self, posterior: Posterior) -> dict[str, Any]:
+        """Those of the chains, and how many units help."""
+        return {**posterior.diagnostics(), "units_in_use": float(np.median(posterior.stats["n_used"]))}
+
+    def remarks(self, diagnostics: dict[str, Any]) -> list[str]:
+        """A word on too few units."""
+        used, m = diagnostics["units_in_use"], self.n_units
+        if used <= MOST_IN_USE * m:
+            return []
+        return [f"{used:.0f} of the {m} units are in use: the function may need more, fit with n_units={2 * m}"]

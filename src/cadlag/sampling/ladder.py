@@ -1,6 +1,7 @@
 """π_β(x) ∝ prior(x) likelihood(x)^β: the ladder of targets between prior, β = 0, and posterior, β = 1."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +15,10 @@ class PowerLadder(Forgetful):
     """The targets of a model that gives prior and likelihood with their gradients; the level is β."""
 
     exact_level = 1.0
-
-    def log_prior(self, position: Array) -> float:
-        """Log prior density."""
-        raise NotImplementedError
-
-    def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
-        """Log prior density and gradient."""
-        raise NotImplementedError
-
-    def log_likelihood(self, position: Array) -> float:
-        """Log likelihood, -inf where it cannot be evaluated."""
-        raise NotImplementedError
-
-    def log_likelihood_gradient(self, position: Array) -> tuple[float, Array]:
-        """Log likelihood and gradient."""
-        raise NotImplementedError
+    log_prior: Callable[..., float]
+    log_prior_gradient: Callable[..., tuple[float, Array]]
+    log_likelihood: Callable[..., float]  # -inf where it cannot be evaluated
+    log_likelihood_gradient: Callable[..., tuple[float, Array]]
 
     def log_likelihood_at(self, position: Array, level: float) -> float:
         """β × log likelihood: the target's log density less the prior's."""

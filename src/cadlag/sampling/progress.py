@@ -1,8 +1,10 @@
-"""One line on the terminal: draws done, divergences, time left."""
+"""What a run says: one line on the terminal (draws done, divergences, time left), and warnings."""
 
+import inspect
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 
 class TextProgress:
@@ -51,3 +53,17 @@ class TextProgress:
 def _duration(seconds: float) -> str:
     whole = int(seconds + 0.5)
     return f"{whole}s" if whole < 90 else f"{whole // 60}m{whole % 60:02d}s"
+
+
+def reporter(progress: Any, label: str) -> Any:
+    """Whom to tell of each round: the callable given, a line on the terminal for True, nobody for False."""
+    return progress if callable(progress) else TextProgress(label=label) if progress else None
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn in the name of the line outside the library that asked for what has happened."""
+    level, frame = 2, inspect.currentframe()
+    frame = frame.f_back if frame is not None else None
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "cadlag":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from cadlag.network.break_tables import BreakPoints
+from cadlag.storage import plain
 from cadlag.verdict.evidence import COVERAGE, Evidence
 
 Facts = dict[str, Any]
@@ -31,12 +32,8 @@ def facts(evidence: Evidence) -> Facts:
         "score": _score(evidence),
         "breaks": None if evidence.breaks is None else _breaks(evidence),
         "relevance": _relevance(evidence.relevance),
-        "chains": {key: _plain(value) for key, value in evidence.model.diagnostics_.items()},
+        "chains": {key: plain(value) for key, value in evidence.model.diagnostics_.items()},
     }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _score(evidence: Evidence) -> Facts | None:

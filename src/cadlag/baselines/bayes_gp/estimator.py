@@ -1,6 +1,5 @@
 """y ~ N(Fβ, σ²(K* + gI)), all unknowns sampled: the Bayesian Gaussian process of R's tgp, its scikit-learn face."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
 from os import PathLike
@@ -13,12 +12,13 @@ from sklearn.utils import check_array
 from cadlag.baselines.bayes_gp.least_squares import independent_columns
 from cadlag.baselines.bayes_gp.model import LinearMeanProcess
 from cadlag.baselines.bayes_gp.rounds import MetropolisRounds
-from cadlag.data import Scaling, refuse_foreign, refuse_huge, refuse_not_finite, require_memory
-from cadlag.estimators.conditioned import ConditionedRegressor
-from cadlag.estimators.sampled import SampledRegressor
+from cadlag.data import Scaling, refuse_foreign, refuse_huge, refuse_not_finite
 from cadlag.kernels.stationary import CORRELATIONS
+from cadlag.names import distinct, input_names
 from cadlag.predictive import Predictive
+from cadlag.regressor import Need, Regressor, exact_fit
 from cadlag.sampling import SAMPLERS
+from cadlag.sampling.progress import warn_caller
 from cadlag.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
 
 Array = NDArray[np.float64]
@@ -30,7 +30,7 @@ PRESETS: dict[str, tuple[str, bool, tuple[int, int, int]]] = {
 }
 
 
-class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
+class BayesGPRegressor(Regressor):
     """Hierarchical Bayesian Gaussian process about a linear mean, as `bgp` of R's tgp (Gramacy, 2007).
 
     The mean is linear with flat coefficients β, which are integrated out; ranges, nugget, variance and the parameters
@@ -250,34 +250,22 @@ class BayesGPRegressor(SampledRegressor, ConditionedRegressor):
     def _warn_of_dependent(self, X: Array) -> None:
         """Name the inputs that the linear mean leaves out; constant ones have been named already."""
         varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)
-        names = self._input_names()
+        names = distinct(input_names(self))
         dropped = [names[j] for j in varying if j not in independent_columns(self.input_scaling_.apply(X))]
         if dropped:
-            warnings.warn(
+            warn_caller(
                 f"X has columns that are linear combinations of others: {', '.join(dropped)} left out of the linear "
-                "mean, but kept in the correlations",
-                UserWarning, stacklevel=5,
-            )  # fmt: skip
+                "mean, but kept in the correlations"
+            )
 
-    def _make_model(self, X: Array, y: Array) -> LinearMeanProcess:
+    def _model(self, X: Array, y: Array) -> LinearMeanProcess:
         return LinearMeanProcess(X, y, self._correlation(), float(self.nu), bool(self.include_beta_var))
 
     def _kernel(self) -> Any:
         return partial(MetropolisRounds, rounds=int(self.thin)) if self.sampler == "tgp" else self.sampler
 
-    def _require_fit_memory(self, n: int) -> None:
-        require_memory(
-            24.0 * n**2 * self._n_workers(), f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
-            self.max_memory,
-        )  # fmt: skip
-
-    def _labels(self) -> dict[str, list[str]]:
-        return {"ranges": self._input_names()}
-
-    def _named_draws(self, positions: Array) -> dict[str, Array]:
-        draws = super()._named_draws(positions)
-        draws["variance"] = draws["variance"] * float(self.response_scaling_.scale) ** 2
-        return draws
+    def _memory(self, n: int) -> Need:
+        return exact_fit(24.0, n, self._n_workers())
 
     # Prediction as tgp's Matérn code has it --------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ A position holds log d, log(g - 1e-10), log σ², log(a₀ - 2), log(g₀ - 1e-1
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,8 +22,11 @@ from numpy.typing import NDArray
 from cadlag.baselines.bayes_gp.atom import Atom
 from cadlag.baselines.bayes_gp.least_squares import Fit, independent_columns, regress
 from cadlag.baselines.bayes_gp.prior import LEAST_A0, OFFSET, Values, gradient_by_logs, log_density, sample_values
+from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
+from cadlag.model import Model
+from cadlag.names import distinct
 from cadlag.sampling.ladder import PowerLadder
 
 Array = NDArray[np.float64]
@@ -31,7 +35,7 @@ _KNOWN = 1e-10  # precision of a row given the others, over that given none, bel
 
 
 @dataclass(frozen=True)
-class LinearMeanProcess(PowerLadder):
+class LinearMeanProcess(PowerLadder, Model):
     """Prior and likelihood of a Gaussian process about a linear mean.
 
     Attributes
@@ -170,6 +174,16 @@ class LinearMeanProcess(PowerLadder):
             **ranges, "nugget": nugget, "variance": variance, "noise_variance": variance * nugget,
             "a0": natural[..., k + 2] + LEAST_A0, "g0": natural[..., k + 3] + OFFSET,
         }  # fmt: skip
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Of the ranges."""
+        return {"ranges": distinct(names)}
+
+    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
+        """Draws by name, in the units of the data."""
+        draws = super().draws(positions, stats, inputs, response)
+        draws["variance"] = draws["variance"] * float(response.scale) ** 2
+        return draws
 
     # Densities -------------------------------------------------------------------------------------------------------
 

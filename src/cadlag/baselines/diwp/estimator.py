@@ -1,24 +1,16 @@
 """y = f(x) + ε, f a Gaussian process whose kernel is drawn layer by layer from inverse Wishart laws: the face."""
 
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from cadlag.baselines.diwp.ascent import Ascent, initial_parameters, judge, parameter_shapes
-from cadlag.baselines.diwp.atoms import Atoms
-from cadlag.data import refuse_overflow, require_memory
-from cadlag.estimators.base import AtomRegressor, as_seed
-from cadlag.estimators.files import checked
-from cadlag.linalg.gaussian import NotPositiveDefiniteError
-from cadlag.names import distinct, input_names
-from cadlag.posterior import Posterior
-from cadlag.sampling.contract import InterruptedFitWarning
-from cadlag.sampling.progress import TextProgress
+from cadlag.baselines.diwp.ascent import judge
+from cadlag.baselines.diwp.model import InverseWishartProcess
+from cadlag.inference import Ascent
+from cadlag.regressor import Need, Regressor
 from cadlag.settings import (
     MOST_DRAWS,
     MOST_LAYERS,
@@ -32,11 +24,12 @@ from cadlag.settings import (
     Word,
     shared,
 )
+from cadlag.storage import checked
 
 Array = NDArray[np.float64]
 
 
-class DIWPRegressor(AtomRegressor):
+class DIWPRegressor(Regressor):
     """Variational regression with the deep inverse Wishart process.
 
     The kernel of the function is itself random: each layer's Gram matrix is drawn from an inverse Wishart law about
@@ -112,6 +105,8 @@ class DIWPRegressor(AtomRegressor):
     """
 
     _method: ClassVar[str] = "diwp"
+    _extends = False
+    _conditions = False
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("n_atoms", "standardize", "point", "max_memory", "progress", "random_state"),
         "n_maps": Whole(1, MOST_LAYERS),
@@ -164,41 +159,7 @@ class DIWPRegressor(AtomRegressor):
         self.progress = progress
         self.random_state = random_state
 
-    # What settings stand for -----------------------------------------------------------------------------------------
-
-    def _rates(self) -> Array:
-        rates = np.asarray(self.learning_rates, dtype=float)
-        steps = int(self.n_steps)
-        return rates[np.arange(steps) * len(rates) // steps]
-
-    def _known_noise(self) -> float | None:
-        if self.noise_variance is None:
-            return None
-        with np.errstate(over="ignore", under="ignore"):
-            known = float(np.float64(self.noise_variance) / float(self.response_scaling_.scale) ** 2)
-        if not 0.0 < known < np.inf:
-            raise ValueError("noise_variance is out of all proportion to y: it must be given in squared units of y")
-        return known
-
-    def _optional(self) -> list[str]:
-        wanted = {
-            "log_noise": self.noise_variance is None, "log_amplitude": self.amplitude,
-            "log_input_scales": self.learn_inputs, "input_shifts": self.learn_inputs,
-        }  # fmt: skip
-        return [name for name, on in wanted.items() if on]
-
-    def _require_fit_memory(self, n: int, rows: int) -> None:
-        size = min(self.n_inducing, n)
-        arrays = (12.0 + self.n_samples) * size * rows + (30.0 + self.n_samples) * size**2
-        atoms = 2.0 * self.n_atoms * (0.5 * size**2 + 1.5 * size + 1.0)
-        require_memory(
-            8.0 * (self.n_maps * (arrays + atoms) + 4.0 * self.n_steps), f"A fit to {n} rows",
-            "use a smaller batch_size, n_inducing, n_atoms or n_steps", self.max_memory,
-        )  # fmt: skip
-
-    # Fitting ---------------------------------------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Climb the evidence bound, and draw atoms from the posterior found.
 
         Parameters
@@ -213,142 +174,79 @@ class DIWPRegressor(AtomRegressor):
         Self
             The fitted regressor.
         """
-        with self._unchanged_on_failure():
-            self._check_settings()
-            X, y = self._take_training_data(X, y)
-            rows = min(self.batch_size or len(y), len(y))
-            self._require_fit_memory(len(y), rows)
-            self._data: tuple[Array, Array] | None = (X, y)
-            rng = np.random.default_rng(as_seed(self.random_state))
-            self._counted = rows if self.pt_mode == "bayesfunc" else 1
-            with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
-                self._climb(rng, X, y, rows)
-                positions = Atoms(self.parameters_, self._counted).draw(rng, int(self.n_atoms))
-            self._joint_seed = int(rng.integers(2**63))
-            self._set_posterior(positions)
-            self.diagnostics_ = judge(self.trace_, len(y))
-        self._complain()
-        return self
+        return super().fit(X, y)
 
-    def _climb(self, rng: np.random.Generator, X: Array, y: Array, rows: int) -> None:
-        n_layers = self.n_maps - 1
-        self.parameters_ = initial_parameters(rng, X, y, self.n_inducing, n_layers, self._optional())
-        # Without a layer nothing is random, and one evaluation is as good as many.
-        draws = int(self.n_samples) if n_layers else 1
-        ascent = Ascent(X, y, self._known_noise(), draws, rows, self._counted)
-        progress = (
-            self.progress if callable(self.progress) else TextProgress(label="climbing") if self.progress else None
-        )
-        self.trace_ = ascent.climb(rng, self.parameters_, self._rates(), progress)
-        if not np.isfinite(self.trace_).any():
-            if len(self.trace_) < self.n_steps:
-                raise KeyboardInterrupt("interrupted before the first step: there is nothing to return")
-            raise ValueError("these data cannot be fitted as they are: every step failed; set standardize=True")
+    @property
+    def parameters_(self) -> dict[str, Array]:
+        """All variational parameters, in standard units."""
+        return self.model_.parameters
 
-    def _complain(self) -> None:
-        found, parts = self.diagnostics_, []
-        if found["n_steps"] < self.n_steps:
-            warnings.warn(f"interrupted after {found['n_steps']} steps", InterruptedFitWarning, stacklevel=3)
-        if found["rising"]:
-            rise = found["elbo_rise"]
-            known = f"by {rise:.3g} a datum over the last tenth of the steps" if np.isfinite(rise) else "as far as seen"
-            parts.append(f"the evidence bound still rises, {known}: a larger n_steps helps")
-        if found["n_failures"]:
-            parts.append(f"{found['n_failures']} of {found['n_steps']} steps failed: smaller learning_rates help")
-        if parts:
-            warnings.warn(f"The fit has not converged: {'; '.join(parts)}.", ConvergenceWarning, stacklevel=3)
+    @property
+    def trace_(self) -> Array:
+        """The bound per datum at each step."""
+        return self.model_.trace
 
-    # Posterior -------------------------------------------------------------------------------------------------------
+    # The model -------------------------------------------------------------------------------------------------------
 
-    def _set_posterior(self, positions: Array) -> None:
-        learned = self._learned()
-        count = len(positions)
-        draws = {name: np.broadcast_to(values, (1, count, *values.shape)) for name, values in learned.items()}
-        with threadpool_limits(1, user_api="blas"):
-            ratios = Atoms(self.parameters_, self._counted).log_ratios(positions)
-        layers = [f"layer {k + 1}" for k in range(self.n_maps - 1)]
-        inputs = distinct(input_names(self))
-        labels = {"delta": layers, "gamma": layers, "input_scales": inputs, "input_shifts": inputs}
-        self.posterior_ = Posterior(positions[None], {"log_ratio": ratios[None]}, draws, labels, None, frozenset(draws))
+    def _model(self, X: Array, y: Array) -> InverseWishartProcess:
+        rows, known = self._batch(len(y)), self._known_noise(len(y))
+        wanted = {
+            "log_noise": self.noise_variance is None, "log_amplitude": self.amplitude,
+            "log_input_scales": self.learn_inputs, "input_shifts": self.learn_inputs,
+        }  # fmt: skip
+        return InverseWishartProcess(
+            X, y, int(self.n_maps) - 1, int(self.n_inducing), int(self.n_samples), rows,
+            rows if self.pt_mode == "bayesfunc" else 1, int(self.n_steps), tuple(float(r) for r in self.learning_rates),
+            tuple(name for name, on in wanted.items() if on), None if known is None else float(known),
+        )  # fmt: skip
 
-    def _learned(self) -> dict[str, Array]:
-        """What the bound has chosen, on natural scales and in the units of y."""
-        scale = float(self.response_scaling_.scale)
-        known = {name: np.exp(self.parameters_[f"log_{name}"]) for name in ("delta", "gamma") if self.n_maps > 1}
-        if "log_noise" in self.parameters_:
-            known["noise_variance"] = np.asarray((scale * np.exp(self.parameters_["log_noise"])) ** 2)
-        if "log_amplitude" in self.parameters_:
-            known["amplitude"] = np.asarray(scale * np.exp(self.parameters_["log_amplitude"]))
-        if "input_shifts" in self.parameters_:
-            known["input_scales"] = np.exp(self.parameters_["log_input_scales"])
-            known["input_shifts"] = self.parameters_["input_shifts"]
-        return known
+    def _batch(self, n: int) -> int:
+        return min(self.batch_size or n, n)
 
-    def _noise(self) -> float:
-        """Variance of the noise in standard units."""
-        known = self._known_noise()
-        return float(np.exp(2.0 * self.parameters_["log_noise"])) if known is None else known
+    def _inference(self) -> Ascent:
+        return Ascent(int(self.n_atoms), self.progress)
 
-    # Atoms -----------------------------------------------------------------------------------------------------------
-
-    def _n_atoms(self) -> int:
-        return len(self._atoms())
+    def _memory(self, n: int) -> Need:
+        size = min(self.n_inducing, n)
+        arrays = (12.0 + self.n_samples) * size * self._batch(n) + (30.0 + self.n_samples) * size**2
+        atoms = 2.0 * self.n_atoms * (0.5 * size**2 + 1.5 * size + 1.0)
+        n_bytes = 8.0 * (self.n_maps * (arrays + atoms) + 4.0 * self.n_steps)
+        return Need(n_bytes, f"A fit to {n} rows", "use a smaller batch_size, n_inducing, n_atoms or n_steps")
 
     def _atoms(self) -> Array:
         # Without a layer all draws are the same.
         return self.posterior_.atoms(self.n_atoms if self.n_maps > 1 else 1)
 
-    def _moments(self, X: Array) -> tuple[Array, Array, Array]:
-        positions = self._atoms()
-        with threadpool_limits(1, user_api="blas"):
-            means, variances = Atoms(self.parameters_, self._counted).moments(positions, X)
-        return means, variances, np.full(len(positions), self._noise())
-
-    def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
-        positions, noise = self._atoms()[atoms], self._noise()
-        rngs = [np.random.default_rng([self._joint_seed, int(t)]) for t in atoms]
-        try:
-            with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-                for mean, covariance in Atoms(self.parameters_, self._counted).joint(positions, rngs, X):
-                    refuse_overflow(mean, np.diagonal(covariance))
-                    yield mean, covariance, noise
-        except NotPositiveDefiniteError:
-            raise ValueError(
-                "a joint law of these rows is beyond rounding: leave out rows far from the training data"
-            ) from None
-
     # Data and files --------------------------------------------------------------------------------------------------
 
     def _standardised_data(self) -> tuple[Array, Array]:
-        if self._data is None:
+        if len(self.model_.y) == 0:
             raise ValueError("the file of this model holds no training data: fit again")
-        return self._data
-
-    def _relabel(self) -> None:
-        self._set_posterior(self.posterior_.positions[0])
+        return super()._standardised_data()
 
     def _own_tree(self) -> dict[str, Any]:
+        model = self.model_
         return {
-            "parameters": self.parameters_, "trace": self.trace_, "diagnostics": self.diagnostics_,
-            "positions": self.posterior_.positions, "counted": self._counted, "joint_seed": self._joint_seed,
-            "data": None if self._data is None else dict(zip("Xy", self._data)),
+            "parameters": model.parameters, "trace": model.trace, "diagnostics": self.diagnostics_,
+            "positions": self.posterior_.positions, "counted": model.counted, "joint_seed": model.seed,
+            "data": {"X": model.X, "y": model.y} if len(model.y) else None,
         }  # fmt: skip
 
     def _restore(self, tree: dict[str, Any]) -> None:
-        size, p, n_layers = len(tree["parameters"]["inducing"]), self.n_features_in_, self.n_maps - 1
-        shapes = parameter_shapes(size, p, n_layers, self._optional())
-        self.parameters_ = {name: checked(tree["parameters"][name], shape) for name, shape in shapes.items()}
-        self.trace_ = checked(tree["trace"], (None,), finite=False)
-        self.diagnostics_ = {
-            name: type(value)(tree["diagnostics"][name]) for name, value in judge(self.trace_, 1).items()
-        }
-        self._counted, self._joint_seed = tree["counted"], tree["joint_seed"]
-        if not all(type(number) is int and number >= 0 for number in (self._counted, self._joint_seed)):
-            raise ValueError("a number is missing")
-        data = tree.get("data")
+        data, p = tree.get("data"), self.n_features_in_
+        X, y = np.zeros((0, p)), np.zeros(0)
         if data is not None:
             y = checked(data["y"], (None,))
-            data = checked(data["X"], (len(y), p)), y
-        self._data = data
+            X = checked(data["X"], (len(y), p))
+        counted, seed = tree["counted"], tree["joint_seed"]
+        if not all(type(number) is int and number >= 0 for number in (counted, seed)):
+            raise ValueError("a number is missing")
+        trace = checked(tree["trace"], (None,), finite=False)
+        model = replace(self._model(X, y), parameters=tree["parameters"], trace=trace, counted=counted, seed=seed)
+        parameters = {name: checked(tree["parameters"][name], shape) for name, shape in model.shapes.items()}
+        self.model_, self.chains_ = replace(model, parameters=parameters), []
+        size, n_layers = len(parameters["inducing"]), model.n_layers
         one = size * (size + 1) // 2 + 1 + size  # numbers of a layer in a position
-        self._set_posterior(checked(tree["positions"], (1, None, n_layers * one))[0])
+        positions = checked(tree["positions"], (1, None, n_layers * one))
+        self._set_posterior(positions, self.model_.said_of(positions[0]))
+        self.diagnostics_ = {name: type(value)(tree["diagnostics"][name]) for name, value in judge(trace, 1).items()}

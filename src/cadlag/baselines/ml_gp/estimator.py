@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.baselines.ml_gp.model import MLProcess
-from cadlag.data import require_memory
-from cadlag.estimators.conditioned import ConditionedRegressor
+from cadlag.inference import Maximum
+from cadlag.regressor import Need, Regressor, exact_fit
 from cadlag.settings import Number, Setting, Whole, shared
 
 Array = NDArray[np.float64]
 
 
-class MLGPRegressor(ConditionedRegressor):
+class MLGPRegressor(Regressor):
     """Gaussian process regression by maximum likelihood, with a Gaussian correlation and a range for each input.
 
     The model and the starting values are those of the R package mlegp (Dancik & Dorman, 2008); the search ends with
@@ -67,6 +67,7 @@ class MLGPRegressor(ConditionedRegressor):
     }
     fit_intercept = False  # the mean is constant
     n_atoms = 1
+    _extends = False
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class MLGPRegressor(ConditionedRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Find the values that maximise the likelihood.
 
         Parameters
@@ -101,19 +102,13 @@ class MLGPRegressor(ConditionedRegressor):
         Self
             The fitted regressor.
         """
-        return self._fit_maximum(X, y)
+        return super().fit(X, y)
 
-    def _make_model(self, X: Array, y: Array) -> MLProcess:
+    def _model(self, X: Array, y: Array) -> MLProcess:
         return MLProcess(X, y, int(self.n_starts), float(self.nugget))
 
-    def _require_fit_memory(self, n: int) -> None:
-        require_memory(40.0 * n**2, f"An exact fit to {n} rows", "use fewer rows", self.max_memory)
+    def _memory(self, n: int) -> Need:
+        return exact_fit(40.0, n)
 
-    def _labels(self) -> dict[str, list[str]]:
-        return {"inverse_ranges": self._input_names()}
-
-    def _named_draws(self, positions: Array) -> dict[str, Array]:
-        draws = super()._named_draws(positions)
-        scale = float(self.response_scaling_.scale)
-        draws["inverse_ranges"] = draws["inverse_ranges"] / self.input_scaling_.scale**2
-        return {**draws, "mean": self._in_units(draws["mean"]), "variance": draws["variance"] * scale**2}
+    def _inference(self) -> Maximum:
+        return Maximum()

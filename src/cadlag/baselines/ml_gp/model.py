@@ -8,6 +8,7 @@ Dancik & Dorman (2008), whose finite differences are replaced by this gradient.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,10 +19,12 @@ from scipy.spatial.distance import pdist
 
 from cadlag.baselines.bayes_gp.atom import Atom, Known
 from cadlag.baselines.bayes_gp.least_squares import Fit, regress
+from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
-from cadlag.sampling.contract import Forgetful
+from cadlag.model import Model
+from cadlag.names import distinct
 
 Array = NDArray[np.float64]
 
@@ -35,7 +38,7 @@ _EVALUATIONS, _TOLERANCE, _STEP = 500, 1e-8, 0.1  # of each simplex
 
 
 @dataclass(frozen=True)
-class MLProcess(Forgetful):
+class MLProcess(Model):
     """The profile likelihood of (log β, log g).
 
     Attributes
@@ -176,6 +179,17 @@ class MLProcess(Forgetful):
             "variance": variance.reshape(shape),
             "noise_variance": np.exp(positions[..., -1]) * variance.reshape(shape),
         }
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Of the inverse ranges."""
+        return {"inverse_ranges": distinct(names)}
+
+    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
+        """Draws by name, in the units of the data."""
+        draws = super().draws(positions, stats, inputs, response)
+        draws["inverse_ranges"] = draws["inverse_ranges"] / inputs.scale**2
+        variance = draws["variance"] * float(response.scale) ** 2
+        return {**draws, "mean": response.undo(draws["mean"]), "variance": variance}
 
     def leave_one_out(self, position: Array) -> LeftOut:
         """Each row given all the others at the values found, μ̂ and σ̂² among them."""

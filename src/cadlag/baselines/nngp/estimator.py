@@ -1,22 +1,20 @@
 """f ~ N(0, cK_L), y = f + ε: the neural network Gaussian process, which has the paper's kernel and no random scales."""
 
 from collections.abc import Mapping
-from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.baselines.nngp.model import NNGP
-from cadlag.data import require_memory
-from cadlag.estimators.conditioned import ConditionedRegressor
-from cadlag.estimators.sampled import SampledRegressor
+from cadlag.inference import Ascent, Chains, Maximum
+from cadlag.regressor import Need, Regressor, exact_fit
 from cadlag.settings import MOST_LAYERS, SAMPLED, Either, Number, Setting, Truth, Whole, Word, shared
 
 Array = NDArray[np.float64]
 
 
-class NNGPRegressor(SampledRegressor, ConditionedRegressor):
+class NNGPRegressor(Regressor):
     """Gaussian process regression with the kernel of a deep, infinitely wide ReLU network.
 
     The limit of wide networks whose weights have finite variance: a kernel without unknowns, but for the amplitude of
@@ -121,45 +119,7 @@ class NNGPRegressor(SampledRegressor, ConditionedRegressor):
         self.progress = progress
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None = None) -> Self:
-        """Sample amplitude and noise, or find the likeliest.
-
-        Parameters
-        ----------
-        X
-            Inputs, (n, n_features).
-        y
-            Responses, (n,).
-        checkpoint
-            A directory that makes a sampled run durable.
-
-        Returns
-        -------
-        Self
-            The fitted regressor.
-        """
-        self._check_settings()
-        return super().fit(X, y, checkpoint) if self.sampler != "ml" else self._fit_maximum(X, y)
-
-    def extend(self, n_draws: int = 1000) -> Self:
-        """More draws, continuing the chains bit for bit.
-
-        Parameters
-        ----------
-        n_draws
-            Draws to add to each chain.
-
-        Returns
-        -------
-        Self
-            The same regressor with more draws.
-        """
-        self._check_settings()
-        if self.sampler == "ml":
-            raise ValueError('there is nothing to extend: sampler="ml" has no draws, "nuts" has')
-        return super().extend(n_draws)
-
-    def _make_model(self, X: Array, y: Array) -> NNGP:
+    def _model(self, X: Array, y: Array) -> NNGP:
         return NNGP(X, y, int(self.n_maps), self._known_amplitude(), self._known_noise(len(y)), self.noise_prior_on)
 
     def _known_amplitude(self) -> float | None:
@@ -167,14 +127,11 @@ class NNGPRegressor(SampledRegressor, ConditionedRegressor):
             return None if self.amplitude else 1.0
         return float(self.amplitude)
 
-    def _require_fit_memory(self, n: int) -> None:
-        require_memory(
-            32.0 * n**2 * self._n_workers(), f"An exact fit to {n} rows", "use fewer rows or fewer workers (n_jobs)",
-            self.max_memory,
-        )  # fmt: skip
+    def _memory(self, n: int) -> Need:
+        return exact_fit(32.0, n, self._n_workers())
 
-    def _labels(self) -> dict[str, list[str]]:
-        return {}
+    def _inference(self) -> Chains | Maximum | Ascent:
+        return Maximum() if self.sampler == "ml" else super()._inference()
 
     def _kernel(self) -> Any:
         return "plain_nuts"

@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 
 from cadlag import kernels
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
+from cadlag.model import Model
 from cadlag.noise import log_half_cauchy, sample_log_half_cauchy
 from cadlag.sampling.ladder import PowerLadder
 
@@ -29,7 +30,7 @@ _BOUNDS = (-30.0, 30.0)
 
 
 @dataclass(frozen=True)
-class NNGP(PowerLadder):
+class NNGP(PowerLadder, Model):
     """Prior and likelihood of amplitude and noise.
 
     Attributes

@@ -1,28 +1,25 @@
 """y = Σ_j w_j sign(a_j + b_jᵀx) + ε, infinitely many units, w_j with infinite variance: Loría & Bhadra's "Stable"."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from cadlag.baselines.shallow_stable.cells import MOST_CELLS, find_cells
 from cadlag.baselines.shallow_stable.model import NOISE_LAWS, ShallowStable
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves
 from cadlag.data import require_memory
-from cadlag.estimators.conditioned import ConditionedRegressor
-from cadlag.estimators.sampled import SampledRegressor
+from cadlag.regressor import Need, Regressor
 from cadlag.settings import SAMPLED, Number, Setting, Truth, Word, shared
 
 Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": CellSweeps, "independence": PublishedMoves}
 CELL_SEED = 2023  # simulated cells belong to the inputs, not to a run
-_CUT_BYTES = 2**26
 
 
-class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
+class ShallowStableRegressor(Regressor):
     """Bayesian regression with the infinitely wide network of sign units and α-stable output weights.
 
     The function is a sum of steps across hyperplanes. All ways in which a hyperplane divides the training inputs are
@@ -147,7 +144,7 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
 
     # The model -------------------------------------------------------------------------------------------------------
 
-    def _make_model(self, X: Array, y: Array) -> ShallowStable:
+    def _model(self, X: Array, y: Array) -> ShallowStable:
         cells = find_cells(np.random.default_rng(CELL_SEED), X, bool(self.emulate_published))
         return ShallowStable(
             X, y, cells, float(self.alpha), float(self.nu), self._known_noise(len(y)), self.noise_prior
@@ -161,52 +158,17 @@ class ShallowStableRegressor(SampledRegressor, ConditionedRegressor):
         p = self.n_features_in_
         return float(n) if p == 1 else 0.5 * n * n + 1.0 if p == 2 else float(MOST_CELLS)
 
-    def _require_fit_memory(self, n: int) -> None:
+    def _memory(self, n: int) -> Need:
         cells = self._n_cells(n)
         rows = cells * (9.0 * n + 200.0) * self._n_workers()
         draws = 16.0 * self.n_chains * (self.n_draws + self.n_warmup) * cells
+        advice = "use fewer rows or draws, or StableNetworkRegressor, whose cost does not grow so"
+        return Need(rows + draws, f"A fit with {cells:.0f} cells to {n} rows", advice)
+
+    def _require_square(self, m: int) -> None:
+        super()._require_square(m)
+        n = len(self.model_.y) + m
         require_memory(
-            rows + draws, f"A fit with {cells:.0f} cells to {n} rows",
-            "use fewer rows or draws, or StableNetworkRegressor, whose cost does not grow so", self.max_memory,
-        )  # fmt: skip
-
-    def _remarks(self) -> list[str]:
-        if self.n_features_in_ <= 2:
-            return []
-        return [
-            f"the cells of {self.n_features_in_} inputs are too many to enumerate: a sample of them was used. "
-            "StableNetworkRegressor fits the same prior in any dimension"
-        ]
-
-    # Names -----------------------------------------------------------------------------------------------------------
-
-    def _labels(self) -> dict[str, list[str]]:
-        return self._probe_labels()
-
-    def _derived_draws(self, stats: dict[str, Array]) -> dict[str, Array]:
-        return self._function_at_probes(stats) if self.model_.dimension else {}
-
-    # Predictions -----------------------------------------------------------------------------------------------------
-
-    def _moments(self, X: Array) -> tuple[Array, Array, Array]:
-        """In pieces of rows, since how rows cut the cells is the same for all draws."""
-        positions = self._atoms()
-        means, variances = np.empty((2, len(positions), len(X)))
-        noise = np.empty(len(positions))
-        size = max(1, int(_CUT_BYTES / (32 * self.model_.n_cells)))
-        with threadpool_limits(1, user_api="blas"):
-            for start in range(0, len(X), size):
-                rows = slice(start, start + size)
-                for t, position in enumerate(positions):
-                    atom = self.model_.condition(position)
-                    noise[t] = atom.noise_variance
-                    means[t, rows], variances[t, rows] = atom.moments(X[rows])
-        return means, variances, noise
-
-    def _joint(self, X: Array, atoms: NDArray[np.int_]) -> Iterator[tuple[Array, Array, float]]:
-        n = len(self.model_.y) + len(X)
-        require_memory(
-            self._n_cells(n) * (9.0 * n + 200.0), f"A joint law of {len(X)} rows beside {len(self.model_.y)}",
+            self._n_cells(n) * (9.0 * n + 200.0), f"A joint law of {m} rows beside {len(self.model_.y)}",
             "ask for fewer rows at a time", self.max_memory,
         )  # fmt: skip
-        return super()._joint(X, atoms)

@@ -11,24 +11,27 @@ can tell apart is left out of the prior: w_ℓ s_ℓ beyond 1e12 σ², an unknow
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from cadlag.baselines.shallow_stable.atom import ShallowAtom
 from cadlag.baselines.shallow_stable.cells import Cells
 from cadlag.baselines.shallow_stable.cuts import Cuts, Pieces
+from cadlag.data import Scaling
 from cadlag.linalg import gaussian
+from cadlag.model import Model
 from cadlag.noise import (
     log_half_cauchy_of_log,
     log_normal_over_chi2,
     sample_log_half_cauchy,
     sample_log_over_chi2,
 )
-from cadlag.sampling.contract import Forgetful
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
@@ -36,11 +39,12 @@ Array = NDArray[np.float64]
 NOISE_LAWS = ("half_cauchy", "code")
 LOG_LARGEST = math.log(1e12)
 LEAST_NOISE = 1e-10
+_CUT_BYTES = 2**26
 _MOST_REMEMBERED, _LARGEST_REMEMBERED = 16, 2**20
 
 
 @dataclass(frozen=True)
-class ShallowStable(Forgetful):
+class ShallowStable(Model):
     """Prior and likelihood of the shallow stable network.
 
     Attributes
@@ -224,6 +228,40 @@ class ShallowStable(Forgetful):
                 self._memory.clear()
             self._memory[key] = make()
         return self._memory[key]
+
+    # Names and predictions -------------------------------------------------------------------------------------------
+
+    def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Of the rows at which the function is watched: the scales of cells have no names."""
+        return self.probe_labels()
+
+    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
+        """Draws by name, the function at a few rows among them, in the units of the data."""
+        seen = self.function_at_probes(stats, response) if self.dimension else {}
+        return super().draws(positions, stats, inputs, response) | seen
+
+    def remarks(self, diagnostics: dict[str, Any]) -> list[str]:
+        """A word on cells that were not enumerated."""
+        if self.X.shape[1] <= 2:
+            return []
+        return [
+            f"the cells of {self.X.shape[1]} inputs are too many to enumerate: a sample of them was used. "
+            "StableNetworkRegressor fits the same prior in any dimension"
+        ]
+
+    def moments(self, positions: Array, X: Array, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
+        """Those of each draw, in pieces of rows, since how rows cut the cells is the same for all draws."""
+        means, variances = np.empty((2, len(positions), len(X)))
+        noise = np.empty(len(positions))
+        size = max(1, int(_CUT_BYTES / (32 * self.n_cells)))
+        with threadpool_limits(1, user_api="blas"):
+            for start in range(0, len(X), size):
+                rows = slice(start, start + size)
+                for t, position in enumerate(positions):
+                    atom = self.condition(position)
+                    noise[t] = atom.noise_variance
+                    means[t, rows], variances[t, rows] = atom.moments(X[rows])
+        return means, variances, noise
 
 
 def log_sum(values: Array) -> float:
