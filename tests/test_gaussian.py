@@ -9,6 +9,7 @@ from scipy import integrate, stats
 from scipy.special import gammaln
 
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.likelihood import Gaussian
 from cadlag.linalg import gaussian
 
 assert_allclose = partial(np.testing.assert_allclose, equal_nan=False)
@@ -203,7 +204,7 @@ def test_collapsed_output_scale(g):
     known = 1e-300 if g == 0.0 else None  # noise-free, or v = g c
 
     def log_integrand(log_c):
-        target = KernelProcess(model.X, y, depth=2, noise_variance=known or g * math.exp(log_c))
+        target = KernelProcess(model.X, y, depth=2, likelihood=Gaussian(known or g * math.exp(log_c)))
         log_joint = target.log_likelihood(np.append(log_scales, log_c)) + prior.logpdf(math.exp(log_c)) + log_c
         return log_joint - collapsed
 

@@ -14,6 +14,7 @@ from cadlag import StableKernelRegressor, load
 from cadlag.kernel_process import groups
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.likelihood import Gaussian
 from cadlag.sampling import SAMPLERS
 from cadlag.sampling.leaps import NutsWithLeaps
 from cadlag.sampling.probes import probe_rows
@@ -90,7 +91,7 @@ def test_one_group_without_centre_is_the_kernel_process(preset, depth, order):
 def test_against_dense_algebra(n_groups, n_centred, order, depth, alpha, plain_recursion):
     """Likelihood, moments, joint law and leave-one-out, noise one for each row."""
     noise = np.random.default_rng(3).uniform(0.1, 0.9, 10)
-    model = process(n_groups, n_centred, alpha=alpha, order=order, depth=depth, noise_variance=noise)
+    model = process(n_groups, n_centred, alpha=alpha, order=order, depth=depth, likelihood=Gaussian(noise))
     position, new = ordinary(model), data(5, 5)[0]
     S = dense(model, position, np.r_[model.X, new], plain_recursion)
     covariance = S[:10, :10] + np.diag(noise)
@@ -200,7 +201,7 @@ def test_every_leap_leaves_the_prior_alone(move):
 @pytest.mark.parametrize("settings", [{}, {"n_centred": 0}, {"alpha": 2.0}, {"alpha": 2.0, "n_centred": 0}])
 @pytest.mark.parametrize("noise", [None, 0.3])
 def test_leaps_are_positions(noise, settings):
-    model, rng = process(noise_variance=noise, **settings), np.random.default_rng(4)
+    model, rng = process(likelihood=Gaussian(noise), **settings), np.random.default_rng(4)
     position = model.sample_prior(rng)
     proposals = np.array([model.leap(rng, position) for _ in range(400)])
     assert proposals.shape == (400, model.dimension)
@@ -210,7 +211,7 @@ def test_leaps_are_positions(noise, settings):
 
 def test_failures_extremes_and_pickle():
     X, y = data()
-    hopeless = GroupedProcess(np.r_[X, X], np.r_[y, -y], noise_variance=1e-40, n_groups=2, n_centred=2)
+    hopeless = GroupedProcess(np.r_[X, X], np.r_[y, -y], likelihood=Gaussian(1e-40), n_groups=2, n_centred=2)
     value, gradient = hopeless.log_likelihood_gradient(np.zeros(hopeless.dimension))
     assert value == -math.inf
     assert (gradient == 0.0).all()

@@ -9,6 +9,7 @@ import pytest
 from scipy import integrate, stats
 
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.likelihood import Gaussian
 
 assert_allclose = partial(np.testing.assert_allclose, equal_nan=False)
 PRESETS = ("theorem", "prop2", "published_code")
@@ -52,7 +53,7 @@ def test_presets(preset, depth, random):
     """theorem I + L - 1, prop2 I + L - 2, published_code p + n_layers scales, L = K + 1."""
     X, y = data()
     count = {"theorem": 3 + depth, "prop2": 3 + depth - 1, "published_code": 3 + depth}[preset]
-    unknown, known = (KernelProcess(X, y, depth=depth, preset=preset, noise_variance=v) for v in (None, 0.2))
+    unknown, known = (KernelProcess(X, y, depth=depth, preset=preset, likelihood=Gaussian(v)) for v in (None, 0.2))
     assert unknown.random_layers == random
     assert (unknown.n_scales, unknown.dimension) == (count, count + 1)
     assert (known.n_scales, known.dimension) == (count, count)
@@ -95,7 +96,7 @@ def test_conditioning_is_the_plain_one(order, preset, plain_recursion):
     X, y = data()
     new = data(5, 3, 5)[0]
     noise = np.random.default_rng(3).uniform(0.1, 0.9, 10)
-    model = KernelProcess(X, y, order=order, depth=2, preset=preset, noise_variance=noise)
+    model = KernelProcess(X, y, order=order, depth=2, preset=preset, likelihood=Gaussian(noise))
     position = 0.5 * np.random.default_rng(4).standard_normal(model.dimension)
     s, c, d1 = natural_scales(model, position)
     S = c[-1] * plain_recursion(np.r_[X, new], s, c[:-1], order, d1)[-1]
@@ -126,7 +127,7 @@ def test_conditioning_is_the_plain_one(order, preset, plain_recursion):
 def test_prediction_at_a_training_input(order):
     """With next to no noise the process interpolates, whichever path computed the correlations."""
     X, y = data()
-    model = KernelProcess(X, y, order=order, depth=2, noise_variance=1e-9)
+    model = KernelProcess(X, y, order=order, depth=2, likelihood=Gaussian(1e-9))
     means, variances = model.condition(np.zeros(5)).moments(X)
     assert_allclose(means, y, atol=1e-5)
     own = np.diag(list(model.covariances(np.zeros(5)))[-1])
@@ -150,7 +151,7 @@ def test_alpha_two_is_the_deterministic_recursion(preset, order, plain_recursion
     assert model.log_likelihood(position) == pytest.approx(expected, rel=1e-9)
     if order == 1:
         assert_allclose(np.diag(matrices[-1]), 3.0 + np.sum(X**2, axis=1) / d1, rtol=1e-12)
-    known = KernelProcess(X, y, alpha=2.0, order=order, depth=3, preset=preset, noise_variance=math.exp(0.4))
+    known = KernelProcess(X, y, alpha=2.0, order=order, depth=3, preset=preset, likelihood=Gaussian(math.exp(0.4)))
     assert known.dimension == 0
     assert known.sample_prior(np.random.default_rng(0)).shape == (0,)
     assert known.log_prior(np.empty(0)) == 0.0
@@ -220,7 +221,7 @@ def test_invariances_of_the_likelihood(preset, order):
 def test_prior_predictive_characteristic_function(alpha):
     """Identity 12: E cos(tᵀψ) = E exp{-2^(-α/2) (tᵀΣ_K t)^(α/2)} under `theorem`, to 4.5 s.e."""
     X, t = data(4)[0], np.array([0.5, -0.3, 0.2, 0.4])
-    model = KernelProcess(X, np.zeros(4), alpha=alpha, depth=2, noise_variance=1.0)
+    model = KernelProcess(X, np.zeros(4), alpha=alpha, depth=2, likelihood=Gaussian(1.0))
     rng = np.random.default_rng(11)
     difference = np.empty(6000)
     for i in range(len(difference)):
@@ -242,7 +243,7 @@ def test_prior_predictive_characteristic_function(alpha):
 @pytest.mark.parametrize("on", ["variance", "sd"])
 def test_noise_prior(on, scale, central_differences):
     """A density of log σ²: integrates to one, is the half-Cauchy of the variance or the sd, has the right slope."""
-    model = KernelProcess(*data(), alpha=2.0, noise_prior_on=on, noise_scale=scale)
+    model = KernelProcess(*data(), alpha=2.0, likelihood=Gaussian(prior_on=on, scale=scale))
     centre = math.log(scale) * (1.0 if on == "variance" else 2.0)
 
     def density(log_v):
@@ -267,10 +268,10 @@ def test_noise_prior(on, scale, central_differences):
 @pytest.mark.parametrize("alpha", [1.0, 1.4])
 def test_prior_of_all_coordinates(alpha, central_differences):
     """A product of the laws of the coordinates, with its gradient; draws follow the law of the scales."""
-    model = KernelProcess(*data(), alpha=alpha, depth=2, noise_prior_on="sd", noise_scale=2.0)
+    model = KernelProcess(*data(), alpha=alpha, depth=2, likelihood=Gaussian(prior_on="sd", scale=2.0))
     position = np.array([0.3, -0.9, 2.0, 6.0, -0.2, 0.4])
     value, gradient = model.log_prior_gradient(position)
-    noise = KernelProcess(*data(), alpha=2.0, noise_prior_on="sd", noise_scale=2.0).log_prior(position[-1:])
+    noise = KernelProcess(*data(), alpha=2.0, likelihood=Gaussian(prior_on="sd", scale=2.0)).log_prior(position[-1:])
     assert value == pytest.approx(model.law.log_density(position[:-1]).sum() + noise, rel=1e-12)
     if alpha == 1.0:
         levy = stats.invgamma(0.5, scale=0.25).logpdf(np.exp(position[:-1])) + position[:-1]
@@ -336,7 +337,7 @@ def test_same_bits_with_and_without_gradient():
 def failing():
     """Rows twice, and next to no noise."""
     X, y = data()
-    return KernelProcess(np.r_[X, X], np.r_[y, -y], depth=2, noise_variance=1e-40), np.zeros(5)
+    return KernelProcess(np.r_[X, X], np.r_[y, -y], depth=2, likelihood=Gaussian(1e-40)), np.zeros(5)
 
 
 def test_failure_is_minus_infinity():

@@ -9,6 +9,7 @@ import pytest
 
 from cadlag import kernels
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.likelihood import Gaussian
 
 ORDERS = range(6)
 DIGITS = 80  # cos θ - 1 reaches 1e-27 at scales of 1e12 and gaps of 1e-7; twice that and 50 digits besides
@@ -334,7 +335,7 @@ X3, Y3 = np.array([[-1.0], [0.0], [0.5]]), np.array([0.0, 1.0, 5.0])
 @pytest.mark.parametrize("line", THEOREM.split())
 def test_fixed_vectors_of_the_theorem(line):
     order, s12, s13, s23, s11, s22, s33, log_likelihood, mean, variance = map(float, line.split(","))
-    model = KernelProcess(X3, Y3, order=int(order), depth=1, preset="theorem", noise_variance=0.25)
+    model = KernelProcess(X3, Y3, order=int(order), depth=1, preset="theorem", likelihood=Gaussian(0.25))
     position = np.log([2.0, 0.6])
     S = list(model.covariances(position))[-1]
     expected = np.array([[s11, s12, s13], [s12, s22, s23], [s13, s23, s33]])
@@ -356,7 +357,7 @@ def test_fixed_vectors_of_the_theorem(line):
 @pytest.mark.parametrize("known", [True, False])
 def test_fixed_vectors_of_the_published_code(order, diagonal, pairs, log_likelihood, known):
     X = np.c_[np.ones(3), X3]
-    options = {"noise_variance": 0.25} if known else {}
+    options = {"likelihood": Gaussian(0.25)} if known else {}
     model = KernelProcess(X, Y3, order=order, depth=2, preset="published_code", **options)
     position = np.log([0.7, 2.0, 1.5, 0.4] + ([] if known else [0.25]))
     S = list(model.covariances(position))[-1]
@@ -465,7 +466,7 @@ def gradient_model(order, depth, preset, noise, alpha=1.0):
     position[-1] = math.log(0.1 * variance)
     on = "sd" if noise == "sd" else "variance"
     y = math.sqrt(variance) * bare.y
-    return KernelProcess(X, y, alpha, order, depth, preset, noise_prior_on=on, noise_scale=0.7), position
+    return KernelProcess(X, y, alpha, order, depth, preset, likelihood=Gaussian(prior_on=on, scale=0.7)), position
 
 
 @pytest.mark.parametrize("noise", NOISE)
@@ -505,7 +506,7 @@ def test_gradient_of_order_zero_at_jumps(depth, scale):
     """One input, rows 1e-7 apart and rows across a steep step: θ and π - θ far below rounding of cos θ and of π."""
     X, y = np.array([[0.7], [-0.4], [1.3], [0.7 + 1e-7]]), np.array([1.0, -1.0, 2.0, -0.5])
     for noise in (0.1, 1e-4):
-        model = KernelProcess(X, y, order=0, depth=depth, noise_variance=noise)
+        model = KernelProcess(X, y, order=0, depth=depth, likelihood=Gaussian(noise))
         position = np.append(math.log(scale), np.zeros(depth))
         with mp.workdps(100):
             exact = exact_gradient(model, position)

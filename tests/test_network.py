@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import halfcauchy, kstest, multivariate_normal, norm
 
+from cadlag.likelihood import Gaussian
 from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.network.bulk import GivenUnits
@@ -23,7 +24,7 @@ from cadlag.network.circle import (
 from cadlag.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
 from cadlag.network.lattice import score, score_on_bulk
 from cadlag.network.model import ACTIVATIONS, StableNetwork
-from cadlag.network.scales import Priors, exchange_scales, shift_largest, walk_noise, walk_tau
+from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
 from cadlag.stable import positive_stable
@@ -74,7 +75,7 @@ def exact_log_density(model, units, level):
         {},
         {"input_scales": True},
         {"bulk_depth": 1},
-        {"noise_variance": np.linspace(0.01, 2.0, N)},
+        {"likelihood": Gaussian(np.linspace(0.01, 2.0, N))},
     ],
 )
 @pytest.mark.parametrize(("log_v", "level"), [(-14.0, 0.0), (-23.0, 0.0), (-25.0, 0.1), (-3.0, 0.1), (2.0, 0.0)])
@@ -90,7 +91,7 @@ def test_log_likelihood_against_the_dense_formula(options, log_v, level):
     assert worst <= 1e-9
 
 
-@pytest.mark.parametrize("options", [{}, {"input_scales": True}, {"noise_variance": np.linspace(0.01, 2.0, N)}])
+@pytest.mark.parametrize("options", [{}, {"input_scales": True}, {"likelihood": Gaussian(np.linspace(0.01, 2.0, N))}])
 def test_sums_over_blocks_of_rows_are_those_of_all_rows(options):
     """What the likelihood needs of the data can be computed block by block, anywhere."""
     model = network(**options)
@@ -99,7 +100,7 @@ def test_sums_over_blocks_of_rows_are_those_of_all_rows(options):
     whole, parts = ground.sums(model.weighted(units, ground)), []
     for block in np.array_split(np.arange(N), 4):
         known = model.noise_variance if np.ndim(model.noise_variance) == 0 else model.noise_variance[block]
-        part = replace(model, X=X[block], y=Y[block], noise_variance=known)
+        part = replace(model, X=X[block], y=Y[block], likelihood=Gaussian(known))
         part.__dict__["relu_scale"] = model.relu_scale  # one constant of all rows
         own = part.ground(units, 0.0)
         parts.append((*own.sums(part.weighted(units, own))[1:], own.square))
@@ -140,7 +141,7 @@ def test_both_kinds_have_the_same_mean_square():
 @pytest.mark.parametrize("on", ["variance", "sd"])
 def test_prior_density_is_the_product_of_its_parts(on):
     """Up to a constant: normal directions, stable scales of units, inputs and bulk, half-Cauchy amplitude and noise."""
-    model = network(n_units=3, alpha=1.4, input_scales=True, bulk_depth=1, noise_prior_on=on, noise_scale=0.5)
+    model = network(n_units=3, alpha=1.4, input_scales=True, bulk_depth=1, likelihood=Gaussian(prior_on=on, scale=0.5))
     rng, gaps = np.random.default_rng(2), []
     for _ in range(5):
         units = model.read(model.sample_prior(rng))
@@ -160,7 +161,7 @@ KNOWN = [None, 0.4, np.linspace(0.1, 2.0, N)]
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("options", [{}, {"input_scales": True}, {"bulk_depth": 1}, {"bulk_depth": 2, "bulk_order": 0}])
 def test_atom_against_dense_conditioning(known, options):
-    model = network(noise_variance=known, **options)
+    model = network(likelihood=Gaussian(known), **options)
     position = model.sample_prior(np.random.default_rng(3))
     units = model.read(position)
     new = np.column_stack([np.ones(4), RNG.uniform(-2.0, 2.0, (4, 3))])
@@ -179,7 +180,7 @@ def test_atom_against_dense_conditioning(known, options):
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("depth", [0, 1])
 def test_leave_one_out_against_leaving_one_out(known, depth):
-    model = network(noise_variance=known, bulk_depth=depth)
+    model = network(likelihood=Gaussian(known), bulk_depth=depth)
     position = model.sample_prior(np.random.default_rng(4))
     S = dense(model, model.read(position))
     left_out = model.leave_one_out(position)
@@ -197,7 +198,7 @@ def test_leave_one_out_against_leaving_one_out(known, depth):
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("floor", [0.0, 0.3])
 def test_gradient_of_the_bulk_given_the_units(known, floor):
-    model = network(noise_variance=known, bulk_depth=2)
+    model = network(likelihood=Gaussian(known), bulk_depth=2)
     units = model.read(model.sample_prior(np.random.default_rng(14)))
     given = GivenUnits(model.process, model.columns(units), model.variances(units))
     at = np.random.default_rng(15).standard_normal(given.dimension)
@@ -234,7 +235,7 @@ def pieces(model, units):
     return Rows(model.scaled(units), ground.response, ground.omega, ground.inverse), Fit(*sums, *own), ground.noise
 
 
-GROUNDS = [{}, {"noise_variance": np.linspace(0.5, 2.0, N)}, {"bulk_depth": 1}]
+GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
 
 
 @pytest.mark.parametrize("options", GROUNDS)
@@ -415,7 +416,7 @@ def test_walks_of_scales_know_the_likelihood_that_they_end_with(n_units):
     ground = model.ground(units, 0.0)
     sums = ground.sums(model.weighted(units, ground))
     given = sums.gram, sums.products, ground.square, N
-    priors = Priors(model.log_factor, True, model.density_table, False, False, model.noise_power, model.noise_scale)
+    priors = model.priors()
 
     def variances():
         return np.exp(2.0 * log_tau + model.log_factor + log_s)

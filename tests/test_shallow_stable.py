@@ -15,8 +15,8 @@ from cadlag.baselines.shallow_stable.cuts import Pieces
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.shares import divide
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
+from cadlag.likelihood import log_normal_over_chi2, sample_log_over_chi2
 from cadlag.network.model import StableNetwork
-from cadlag.noise import log_normal_over_chi2, sample_log_over_chi2
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(2)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.noise import NOISE_PRIORS
+from cadlag.likelihood import NOISE_PRIORS
 from cadlag.stable import RESOLVED
 
 MOST_SHOWN = 80  # characters of a value in a message

@@ -88,7 +88,7 @@ def sample_data(rng: np.random.Generator, model: KernelProcess, position: Array)
 def prior_uniforms(model: KernelProcess, positions: Array) -> Array:
     """Every unknown sent through its prior distribution function; centres, where there are any, follow the scales."""
     log_v, scales, centres = positions[..., -1], positions[..., : model.n_scales], positions[..., model.n_scales : -1]
-    z = np.exp(log_v if model.noise_prior_on == "variance" else 0.5 * log_v) / model.noise_scale
+    z = np.exp(log_v if model.likelihood.prior_on == "variance" else 0.5 * log_v) / model.likelihood.scale
     noise = 2.0 / np.pi * np.arctan(z)[..., None]
     return np.concatenate([model.law.cdf(scales), stats.norm.cdf(centres), noise], axis=-1)
 

@@ -15,7 +15,6 @@ from cadlag.network import inputs, scales, sweep
 from cadlag.network.atom import Units
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.model import StableNetwork
-from cadlag.network.scales import Priors
 from cadlag.network.transition import WITH_MANY, Sweeps
 from cadlag.sampling.tempering import Tempered
 
@@ -50,7 +49,7 @@ def bounded(model: StableNetwork, position: Array) -> Array:
     u = stats.norm.cdf(units.W).ravel()
     u_radius = stats.chi2.cdf((units.W**2).sum(axis=1), units.W.shape[1])
     u_scale = model.law.cdf(units.log_s) if model.stable else np.full(model.n_units, 0.5)
-    z = math.exp(0.5 * model.noise_power * units.log_v) / model.noise_scale
+    z = math.exp(0.5 * model.likelihood.power * units.log_v) / model.likelihood.scale
     u_rest = 2.0 / math.pi * np.arctan([math.exp(units.log_tau), z])
     white = -0.5 * len(model.y) * (1.0 + math.log(float(np.mean(model.y**2))))
     u_inputs = model.law.cdf(np.concatenate([units.log_inputs, units.log_bulk])) if model.stable else np.zeros(0)
@@ -166,9 +165,7 @@ def scale_move(which: str) -> Move:
 
     def move(rng: np.random.Generator, held: Held) -> Units:
         model, _, units, ground, sums = held
-        priors = Priors(
-            model.log_factor, model.stable, model.density_table, False, False, model.noise_power, model.noise_scale
-        )  # fmt: skip
+        priors = model.priors()
         given = sums.gram, sums.products, ground.square, len(model.y)
         for _ in range(4):
             noise, variances, s = math.exp(units.log_v), model.variances(units), units.log_s

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cadlag.likelihood import Gaussian
 from statistical.network_checks import MOVES, exchanged, one_move, paired, rare_bulk, small_network, sweeps
 
 Array = NDArray[np.float64]
@@ -31,7 +32,7 @@ def test_sweeps_leave_the_joint_law_alone(activation: str, alpha: float) -> None
 
 @pytest.mark.slow
 def test_known_amplitude_and_noise() -> None:
-    model = small_network("auto", 1.0, amplitude=0.8, noise_variance=0.3)
+    model = small_network("auto", 1.0, amplitude=0.8, likelihood=Gaussian(0.3))
     z = paired(model, sweeps, 1500, 12)
     assert np.abs(z).max() < LARGEST_Z
 
@@ -45,18 +46,18 @@ def test_input_scales(activation: str) -> None:
 
 @pytest.mark.slow
 def test_known_noise_of_each_row() -> None:
-    model = small_network("auto", 1.0, noise_variance=np.linspace(0.05, 1.0, 8))
+    model = small_network("auto", 1.0, likelihood=Gaussian(np.linspace(0.05, 1.0, 8)))
     z = paired(model, sweeps, 1500, 14)
     assert np.abs(z).max() < LARGEST_Z
 
 
 @pytest.mark.parametrize("known", [None, pytest.param(np.linspace(0.05, 1.0, 8), marks=pytest.mark.slow)])
 def test_units_and_bulk(known: Array | None) -> None:
-    z = paired(small_network("auto", 1.0, noise_variance=known, bulk_depth=1), sweeps, 800, 16)
+    z = paired(small_network("auto", 1.0, likelihood=Gaussian(known), bulk_depth=1), sweeps, 800, 16)
     assert np.abs(z).max() < LARGEST_Z
 
 
-@pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}, {"noise_variance": np.linspace(0.05, 1.0, 8)}])
+@pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}, {"likelihood": Gaussian(np.linspace(0.05, 1.0, 8))}])
 def test_sweeps_under_a_floor(options: dict[str, Any]) -> None:
     """The replicas between the posterior and the highest floor."""
     model = small_network("auto", 1.0, **options)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.likelihood import Gaussian
 from cadlag.sampling import SAMPLERS
 from statistical.checks import prior_uniforms, sample, sample_until
 from statistical.kernels_under_test import small_model
@@ -48,7 +49,7 @@ def assert_prior(model: KernelProcess, draws: Array) -> None:
 
 def prior_model(alpha: float, noise_prior_on: str, n: int = 6) -> KernelProcess:
     preset, depth = PRESET[alpha]
-    return small_model(alpha, preset, depth, n, noise_prior_on=noise_prior_on, noise_scale=1.7)
+    return small_model(alpha, preset, depth, n, likelihood=Gaussian(prior_on=noise_prior_on, scale=1.7))
 
 
 @pytest.mark.parametrize(

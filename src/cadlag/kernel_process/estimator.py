@@ -13,6 +13,7 @@ from cadlag.data import require_memory
 from cadlag.inference import as_generator
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import PRESETS, KernelProcess
+from cadlag.likelihood import Gaussian
 from cadlag.linalg.gaussian import sample_normal
 from cadlag.regressor import KINDS, Need, Regressor, exact_fit
 from cadlag.sampling import LEAPING, SAMPLERS
@@ -163,7 +164,7 @@ class StableKernelRegressor(Regressor):
     def _process(self, X: Array, y: Array, noise_variance: Any) -> KernelProcess:
         settings = (
             self._with_intercept(X), y, float(self.alpha), int(self.order), int(self.depth), self.preset,
-            noise_variance, self.noise_prior_on,
+            Gaussian(noise_variance, self.noise_prior_on),
         )  # fmt: skip
         if self.n_groups == 1 and not self.centers:
             return KernelProcess(*settings)
@@ -317,7 +318,7 @@ class StableKernelRegressor(Regressor):
             raise ValueError(f"X1 and X2 must have the same shape, got {first.shape} and {second.shape}")
         model = self._prior_model(np.concatenate([first, second]))
         rng = as_generator(random_state)
-        n_samples = n_samples if model.dimension > (model.noise_variance is None) else 1
+        n_samples = n_samples if model.dimension > model.likelihood.n_unknown else 1
         values = np.array([model.information(model.sample_prior(rng)) for _ in range(n_samples)])
         error = values.std(axis=0, ddof=1) / math.sqrt(n_samples) if n_samples > 1 else np.zeros(len(first))
         return values.mean(axis=0), error

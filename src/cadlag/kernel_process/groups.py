@@ -87,8 +87,7 @@ class GroupedProcess(KernelProcess):
     def one(self) -> KernelProcess:
         """The process of one group, without centre."""
         return KernelProcess(
-            self.X, self.y, self.alpha, self.order, self.depth, self.preset, self.noise_variance, self.noise_prior_on,
-            self.noise_scale, self.constant,
+            self.X, self.y, self.alpha, self.order, self.depth, self.preset, self.likelihood, self.constant,
         )  # fmt: skip
 
     @cached_property
@@ -103,7 +102,7 @@ class GroupedProcess(KernelProcess):
     @cached_property
     def dimension(self) -> int:
         """Number of unknowns."""
-        return self._end_of_centres + (self.noise_variance is None)
+        return self._end_of_centres + self.likelihood.n_unknown
 
     def own_position(self, position: Array, group: int) -> Array:
         """What one group makes of a position.
@@ -162,7 +161,7 @@ class GroupedProcess(KernelProcess):
             values["centers"] = self.centres(positions)[..., -self.n_centred :]
         if self.n_groups == 1:
             values = {name: draws[..., 0, :] for name, draws in values.items()}
-        if self.noise_variance is None:
+        if self.likelihood.n_unknown:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
 
@@ -284,7 +283,7 @@ class GroupedProcess(KernelProcess):
 
     def _walk(self, rng: np.random.Generator, position: Array) -> Array:
         """One log scale, or the noise, by a step of any size, accepted under the prior."""
-        learned = int(self.noise_variance is None)
+        learned = self.likelihood.n_unknown
         if self.n_scales + learned == 0:
             return position
         proposal, j = position.copy(), rng.integers(self.n_scales + learned) - learned

@@ -7,26 +7,25 @@ which c's are random (table 1.4 of the specification of Loría & Bhadra, 2025):
     prop2            c_2 .. c_K random, c_1 = c_{K+1} = 1, d₁ = 1
     published_code   c_1 .. c_K random, c_{K+1} = 1, d₁ = number of columns
 
-The noise variance is half-Cauchy(1), or the noise standard deviation is, or the variance is known. Level β of the
-target is prior × likelihood^β; 1 is the posterior.
+Noise and its prior are the likelihood's. Level β of the target is prior × likelihood^β; 1 is the posterior.
 """
 
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadlag import kernels
 from cadlag.kernel_process.atom import Atom, Points, Scales
+from cadlag.likelihood import GAUSSIAN, Gaussian
 from cadlag.linalg import gaussian
 from cadlag.model import Model
 from cadlag.names import distinct, labels_beside
-from cadlag.noise import log_half_cauchy, sample_log_half_cauchy
 from cadlag.sampling.ladder import PowerLadder
 from cadlag.stable import PositiveStable, positive_stable
 
@@ -54,12 +53,8 @@ class KernelProcess(PowerLadder, Model):
         Number K of kernel maps.
     preset
         Which scales are random.
-    noise_variance
-        None when unknown, else a number or one for each row.
-    noise_prior_on
-        Whether the half-Cauchy prior is on the "variance" or the "sd".
-    noise_scale
-        Scale of that half-Cauchy.
+    likelihood
+        The law of responses given the function.
     constant
         Factor on F_δ: 1 for the paper's 1/π, ½ for the literal network.
     """
@@ -70,9 +65,7 @@ class KernelProcess(PowerLadder, Model):
     order: int = 1
     depth: int = 1
     preset: str = "theorem"
-    noise_variance: float | Array | None = None
-    noise_prior_on: str = "variance"
-    noise_scale: float = 1.0
+    likelihood: Gaussian = GAUSSIAN
     constant: float = 1.0
     _buffers: dict[tuple[str, int], Array] = field(default_factory=dict, repr=False, compare=False)
 
@@ -102,16 +95,21 @@ class KernelProcess(PowerLadder, Model):
     @cached_property
     def dimension(self) -> int:
         """Number of unknowns."""
-        return self.n_scales + (self.noise_variance is None)
+        return self.n_scales + self.likelihood.n_unknown
 
     @property
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
         return float(len(self.y)) ** 3 / 3.0
 
-    @cached_property
-    def _known_log_noise(self) -> float | Array | None:
-        return None if self.noise_variance is None else np.log(np.asarray(self.noise_variance, dtype=float))
+    @property
+    def noise_variance(self) -> float | Array | None:
+        """What is known of it."""
+        return self.likelihood.known
+
+    def given(self, y: Array, relative: Array | None = None) -> Self:
+        """The model of other responses, with other relative variances of their noise."""
+        return replace(self, y=y, likelihood=self.likelihood.given(relative))
 
     def scales(self, position: Array) -> Scales:
         """Read a position.
@@ -134,8 +132,7 @@ class KernelProcess(PowerLadder, Model):
             np.minimum(log_weights, _LOG_CAP, out=log_weights)
         else:
             log_weights = np.full(p, -self._log_divisor)
-        known = self._known_log_noise
-        return Scales(log_weights, log_c[1:-1], log_c[-1], position[-1] if known is None else known)
+        return Scales(log_weights, log_c[1:-1], log_c[-1], self.likelihood.log_noise(position))
 
     @cached_property
     def _layer_slice(self) -> slice:
@@ -166,7 +163,7 @@ class KernelProcess(PowerLadder, Model):
             values["input_scales"] = np.exp(positions[..., :p])
             if self.random_layers:
                 values["layer_scales"] = np.exp(positions[..., p : self.n_scales])
-        if self.noise_variance is None:
+        if self.likelihood.n_unknown:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
 
@@ -191,10 +188,7 @@ class KernelProcess(PowerLadder, Model):
             A position.
         """
         log_s = self.law.sample_log(rng, self.n_scales)
-        if self.noise_variance is not None:
-            return log_s
-        log_v = math.log(self.noise_scale) + sample_log_half_cauchy(rng)
-        return np.append(log_s, log_v if self.noise_prior_on == "variance" else 2.0 * log_v)
+        return np.append(log_s, self.likelihood.sample(rng)) if self.likelihood.n_unknown else log_s
 
     def log_prior(self, position: Array) -> float:
         """Log prior density of the logarithms.
@@ -229,8 +223,8 @@ class KernelProcess(PowerLadder, Model):
         if self.n_scales:
             values, gradient[: self.n_scales] = self.law.log_density_and_slope(position[: self.n_scales])
             value = float(values.sum())
-        if self.noise_variance is None:
-            log_density, gradient[-1] = log_half_cauchy(float(position[-1]), self.noise_scale, self.noise_prior_on)
+        if self.likelihood.n_unknown:
+            log_density, gradient[-1] = self.likelihood.log_prior(float(position[-1]))
             value += log_density
         return value, gradient
 
@@ -361,10 +355,8 @@ class KernelProcess(PowerLadder, Model):
             return failed
         gradient = np.zeros(self.dimension)
         self._pull_back(points, data, found, gradient)
-        if self.noise_variance is None:
-            gradient[-1] = found.log_noise.sum()
-            if floor > 0.0:
-                gradient[-1] /= 1.0 + floor * floor * math.exp(-float(position[-1]))
+        if self.likelihood.n_unknown:
+            gradient[-1] = self.likelihood.by_log_variance(found.log_noise, position, floor)
         return (found.value, gradient) if np.isfinite(found.value + gradient.sum()) else failed
 
     def _pull_back(

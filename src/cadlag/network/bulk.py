@@ -47,7 +47,7 @@ class GivenUnits:
         return self.process.log_prior(position) if self._allowed(position) else -math.inf
 
     def _allowed(self, position: Array) -> bool:
-        return self.process.noise_variance is not None or float(position[-1]) > LOG_LEAST
+        return not self.process.likelihood.n_unknown or float(position[-1]) > LOG_LEAST
 
     def log_likelihood_at(self, position: Array, level: float) -> float:
         """log p(y | units, position) with a noise floor."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.inference import as_generator
+from cadlag.likelihood import Gaussian
 from cadlag.names import input_names, labels_beside
 from cadlag.network.break_tables import BreakPlanes, BreakPoints
 from cadlag.network.model import ACTIVATIONS, StableNetwork
@@ -157,7 +158,7 @@ class StableNetworkRegressor(Regressor):
         return StableNetwork(
             self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
             None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
-            self._known_noise(len(y)), self.noise_prior_on, bulk_depth=int(self._has_bulk(len(y))),
+            Gaussian(self._known_noise(len(y)), self.noise_prior_on), bulk_depth=int(self._has_bulk(len(y))),
         )  # fmt: skip
 
     def _has_bulk(self, n: int) -> bool:

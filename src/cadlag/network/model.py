@@ -9,9 +9,9 @@ responses exactly.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,14 @@ from scipy.linalg import solve_triangular
 
 from cadlag.data import Scaling
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.likelihood import GAUSSIAN, Gaussian, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LeftOut, NotPositiveDefiniteError
 from cadlag.model import Model
 from cadlag.names import labels_beside
 from cadlag.network.atom import Bulk, NetworkAtom, Units
 from cadlag.network.columns import RELU, SIGN, fill_columns, from_log
 from cadlag.network.ground import Ground, Sums, ground_with_bulk
-from cadlag.network.scales import LOG_LEAST, log_half_cauchy
-from cadlag.noise import sample_log_half_cauchy
+from cadlag.network.scales import LOG_LEAST, Priors, log_half_cauchy
 from cadlag.posterior import Posterior
 from cadlag.stable import PositiveStable, positive_stable
 
@@ -55,12 +55,8 @@ class StableNetwork(Model):
         τ, or None when unknown.
     input_scales
         Whether the inputs have positive stable scales, shared by the units.
-    noise_variance
-        σ², or one for each row, or None when unknown.
-    noise_prior_on
-        Whether the half-Cauchy prior is on the "variance" or the "sd".
-    noise_scale
-        Scale of that half-Cauchy.
+    likelihood
+        The law of responses given the function.
     bulk_depth
         Number of kernel maps of the bulk; 0 for units alone.
     bulk_order
@@ -74,9 +70,7 @@ class StableNetwork(Model):
     activation: str = "auto"
     amplitude: float | None = None
     input_scales: bool = False
-    noise_variance: float | Array | None = None
-    noise_prior_on: str = "variance"
-    noise_scale: float = 1.0
+    likelihood: Gaussian = GAUSSIAN
     bulk_depth: int = 0
     bulk_order: int = 1
 
@@ -97,10 +91,7 @@ class StableNetwork(Model):
         """The bulk."""
         if self.bulk_depth == 0:
             return None
-        return KernelProcess(
-            self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, noise_variance=self.noise_variance,
-            noise_prior_on=self.noise_prior_on, noise_scale=self.noise_scale,
-        )  # fmt: skip
+        return KernelProcess(self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, likelihood=self.likelihood)
 
     @cached_property
     def stable(self) -> bool:
@@ -129,9 +120,9 @@ class StableNetwork(Model):
 
     @cached_property
     def omega(self) -> Array:
-        """Weight of each row: one over the noise's standard deviation where that is known row by row."""
-        known = self.noise_variance
-        return np.ones(len(self.y)) if known is None or np.ndim(known) == 0 else 1.0 / np.sqrt(known)
+        """Weight of each row: one over the noise's standard deviation, as far as that differs by row."""
+        rows = self.likelihood.rows
+        return np.ones(len(self.y)) if rows is None else 1.0 / np.sqrt(rows)
 
     @cached_property
     def response(self) -> Array:
@@ -143,11 +134,14 @@ class StableNetwork(Model):
         """yᵀy."""
         return math.fsum(self.response**2)
 
-    @cached_property
-    def _known_log_noise(self) -> float | None:
-        if self.noise_variance is None:
-            return None
-        return math.log(float(self.noise_variance)) if np.ndim(self.noise_variance) == 0 else 0.0
+    @property
+    def noise_variance(self) -> float | Array | None:
+        """What is known of it."""
+        return self.likelihood.known
+
+    def given(self, y: Array, relative: Array | None = None) -> Self:
+        """The model of other responses, with other relative variances of their noise."""
+        return replace(self, y=y, likelihood=self.likelihood.given(relative))
 
     @property
     def operations_to_condition(self) -> float:
@@ -190,17 +184,19 @@ class StableNetwork(Model):
         W, log_s = rng.standard_normal((m, q)), self.law.sample_log(rng, m)
         log_inputs, log_bulk = (self.law.sample_log(rng, size) for size in (self.n_input_scales, self.n_bulk_scales))
         log_tau = sample_log_half_cauchy(rng)
-        log_v = 2.0 / self.noise_power * (math.log(self.noise_scale) + sample_log_half_cauchy(rng))
-        known_tau, known_v = self.amplitude, self._known_log_noise
+        log_v = self.likelihood.sample(rng)
+        known_tau, known_v = self.amplitude, self.likelihood.log_known
         return self.write(Units(
             W, log_s, kinds, log_inputs, log_bulk, log_tau if known_tau is None else math.log(known_tau),
             max(log_v, LOG_LEAST) if known_v is None else known_v,
         ))  # fmt: skip
 
-    @cached_property
-    def noise_power(self) -> float:
-        """Power of σ that is half-Cauchy."""
-        return 2.0 if self.noise_prior_on == "variance" else 1.0
+    def priors(self, alone: bool = True) -> Priors:
+        """What the compiled moves of scales, amplitude and noise know; without the noise unless the units are alone."""
+        return Priors(
+            self.log_factor, self.stable, self.density_table, self.amplitude is not None,
+            not (alone and self.likelihood.n_unknown), self.likelihood.power, self.likelihood.scale,
+        )  # fmt: skip
 
     def log_prior(self, position: Array) -> float:
         """Log prior density up to a constant."""
@@ -210,8 +206,8 @@ class StableNetwork(Model):
             value += float(self.law.log_density(np.concatenate([units.log_s, units.log_inputs, units.log_bulk])).sum())
         if self.amplitude is None:
             value += log_half_cauchy(units.log_tau)
-        if self.noise_variance is None:
-            value += log_half_cauchy(0.5 * self.noise_power * units.log_v - math.log(self.noise_scale))
+        if self.likelihood.n_unknown:
+            value += log_half_cauchy(0.5 * self.likelihood.power * units.log_v - math.log(self.likelihood.scale))
         return value
 
     def columns(self, units: Units, X: Array | None = None) -> Array:
@@ -236,17 +232,16 @@ class StableNetwork(Model):
         """Variance of the noise of each training row, with the floor."""
         if self.process is None:
             return self.noise(units, level) / self.omega**2
-        known = from_log(units.log_v) if self.noise_variance is None else self.noise_variance
-        return np.broadcast_to(known, self.y.shape) + level * level
+        return self.likelihood.row_variances(float(from_log(units.log_v)), len(self.y)) + level * level
 
     def floor_variance(self, level: float) -> float:
         """What the floor adds."""
-        by_row = self.noise_variance is not None and np.ndim(self.noise_variance) > 0
-        return level * level / (float(np.mean(self.noise_variance)) if by_row else 1.0)  # type: ignore[arg-type]
+        rows = self.likelihood.rows
+        return level * level / (1.0 if rows is None else float(np.mean(rows)))
 
     def bulk_position(self, units: Units) -> Array:
         """Position of the bulk's process."""
-        return units.log_bulk if self.noise_variance is not None else np.append(units.log_bulk, units.log_v)
+        return np.append(units.log_bulk, units.log_v) if self.likelihood.n_unknown else units.log_bulk
 
     def ground(self, units: Units, level: float) -> Ground:
         """What the units are added to: noise with a floor, and the bulk."""
@@ -297,8 +292,7 @@ class StableNetwork(Model):
 
     def new_noise(self, units: Units) -> float:
         """Variance of the noise on a new observation."""
-        known = self.noise_variance
-        return float(from_log(units.log_v)) if known is None or np.ndim(known) == 0 else float(np.mean(known))
+        return self.likelihood.new_variance(float(from_log(units.log_v)))
 
     def leave_one_out(self, position: Array) -> LeftOut:
         """Each row given the units and all the others."""
@@ -319,7 +313,7 @@ class StableNetwork(Model):
             values["bulk_scales"] = np.exp(positions[..., -2 - self.n_bulk_scales : -2])
         if self.amplitude is None:
             values["amplitude"] = np.exp(positions[..., -2])
-        if self.noise_variance is None:
+        if self.likelihood.n_unknown:
             values["noise_variance"] = np.exp(positions[..., -1])
         return values
 

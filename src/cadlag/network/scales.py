@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from cadlag.likelihood import log_half_cauchy_of_log
 from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network.columns import COMPILED, Array, from_log
-from cadlag.noise import log_half_cauchy_of_log
 from cadlag.stable import density_of_log
 
 N_WALKS = 12

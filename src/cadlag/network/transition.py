@@ -12,7 +12,7 @@ from cadlag.network.columns import Fit, Law, Members, Rows, explain
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.inputs import move_input_scales
 from cadlag.network.model import ACTIVATIONS, StableNetwork
-from cadlag.network.scales import Priors, walk_scales
+from cadlag.network.scales import walk_scales
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.sampling.contract import Apart, Array, Info, State
 from cadlag.sampling.nuts import Nuts
@@ -101,7 +101,7 @@ class Sweeps(Apart):
         units = model.read(model.sample_prior(rng))
         units = units._replace(
             log_tau=units.log_tau if model.amplitude is not None else 0.0,
-            log_v=units.log_v if model.noise_variance is not None else math.log(0.1),
+            log_v=math.log(0.1) if model.likelihood.n_unknown else units.log_v,
             log_inputs=np.zeros_like(units.log_inputs),
             log_bulk=np.zeros_like(units.log_bulk),
         )
@@ -185,7 +185,7 @@ class Sweeps(Apart):
     def _learn_anew(self, units: Units, state: State) -> State:
         """The metric of before, but for the noise."""
         factor = state["factor"].copy()
-        if self.target.noise_variance is None:
+        if self.target.likelihood.n_unknown:
             factor[-1] *= NOISE_STEP / np.linalg.norm(factor[-1])
         return self._bulk_kernel(units).start_from(self.target.bulk_position(units), factor)
 
@@ -237,13 +237,10 @@ class Sweeps(Apart):
         model = self.target
         alone = model.process is None
         log_v, extra = (units.log_v, model.floor_variance(floor)) if alone else (0.0, 0.0)
-        priors = Priors(
-            model.log_factor, model.stable, model.density_table, model.amplitude is not None,
-            model.noise_variance is not None or not alone, model.noise_power, model.noise_scale,
-        )  # fmt: skip
         log_tau, log_v = walk_scales(
-            rng, units.log_s, units.log_tau, log_v, extra, priors, sums.gram, sums.products, ground.square, len(model.y)
-        )
+            rng, units.log_s, units.log_tau, log_v, extra, model.priors(alone), sums.gram, sums.products, ground.square,
+            len(model.y),
+        )  # fmt: skip
         return units._replace(log_tau=log_tau, log_v=log_v if alone else units.log_v)
 
     def _look(self, units: Units, ground: Ground, sums: Sums, floor: float) -> tuple[float, dict[str, float]]:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from cadlag import kernels
+from cadlag.likelihood import log_half_cauchy, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
 from cadlag.model import Model
-from cadlag.noise import log_half_cauchy, sample_log_half_cauchy
 from cadlag.sampling.ladder import PowerLadder
 
 Array = NDArray[np.float64]

@@ -24,14 +24,14 @@ from cadlag.baselines.shallow_stable.atom import ShallowAtom
 from cadlag.baselines.shallow_stable.cells import Cells
 from cadlag.baselines.shallow_stable.cuts import Cuts, Pieces
 from cadlag.data import Scaling
-from cadlag.linalg import gaussian
-from cadlag.model import Model
-from cadlag.noise import (
+from cadlag.likelihood import (
     log_half_cauchy_of_log,
     log_normal_over_chi2,
     sample_log_half_cauchy,
     sample_log_over_chi2,
 )
+from cadlag.linalg import gaussian
+from cadlag.model import Model
 from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
