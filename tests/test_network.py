@@ -19,10 +19,9 @@ from cadlag.network.circle import (
     signs_on_arc,
     switch_angles,
     walk,
-    walk_squares,
 )
 from cadlag.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
-from cadlag.network.lattice import score, score_on_bulk
+from cadlag.network.images import score, walk_squares
 from cadlag.network.model import ACTIVATIONS, StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
@@ -232,7 +231,7 @@ def pieces(model, units):
     ground = model.ground(units, 0.0)
     sums = ground.sums(model.weighted(units, ground))
     own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
-    return Rows(model.scaled(units), ground.response, ground.omega, ground.inverse), Fit(*sums, *own), ground.noise
+    return Rows(model.scaled(units), ground.response, ground.omega, ground.V), Fit(*sums, *own), ground.noise
 
 
 GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
@@ -249,11 +248,11 @@ def test_a_column_taken_out_and_put_in_again(options):
     without = np.linalg.inv(np.diag(noise / model.variances(units)[rest]) + before.gram[np.ix_(rest, rest)])
     np.testing.assert_allclose(fit.C[np.ix_(rest, rest)], without, rtol=1e-8, atol=1e-12)
     P = before.images[:, rest] @ without
-    pulled = rows.y if len(rows.inverse) == 0 else rows.inverse @ rows.y
+    pulled = rows.y if len(rows.V) == 0 else rows.V @ rows.y
     np.testing.assert_allclose(fit.residual, pulled - P @ before.products[rest], rtol=1e-8, atol=1e-10)
     column = model.columns(units)[:, 2] * rows.omega
     fit.images[:, 2] = 0.0
-    image = column if len(rows.inverse) == 0 else rows.inverse @ column
+    image = column if len(rows.V) == 0 else rows.V @ column
     put_in(2, column, image, model.variances(units)[2], noise, rows, fit)
     for one, other in zip(fit, before, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
@@ -270,18 +269,16 @@ def test_walk_and_lattice_score_every_column(options):
     switch_angles(X, rows.omega, e, f, angles, signs)
     order = np.argsort(angles)
     squares = np.full(N + 1, np.sum(rows.omega**2))
-    if len(rows.inverse) > 0:
+    if len(rows.V) > 0:
         here = signs_on_arc(order, signs, 7)
-        walk_squares(order, 7, here, rows.inverse @ here, rows.inverse, squares)
+        walk_squares(order, 7, here, rows.V @ here, rows.V, squares)
     walk(order, signs, squares, fit, noise, precision, pull)
     ends = np.concatenate([[-0.5 * np.pi], angles[order], [0.5 * np.pi]])
     middles = 0.5 * (ends[1:] + ends[:-1])
     directions = np.cos(middles)[:, None] * e + np.sin(middles)[:, None] * f
     law = Law(0.0, noise, 0.5, model.relu_scale, model.density_table)
-    by_lattice = (score if len(rows.inverse) == 0 else score_on_bulk)(
-        directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law
-    )
-    V = np.eye(N) if len(rows.inverse) == 0 else rows.inverse
+    by_lattice = score(directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law)
+    V = np.eye(N) if len(rows.V) == 0 else rows.V
     for arc in range(N + 1):
         column = np.where(X @ directions[arc] >= 0.0, 1.0, -1.0) * rows.omega
         overlap = fit.images.T @ column

@@ -97,9 +97,10 @@ def scales_drawn_where_visits_depend_on_them() -> None:
         for _ in range(n_visits):
             reach = np.exp(0.5 * (members.log_s - members.log_s.max()))
             j = int(rng.choice(len(reach), p=reach / reach.sum()))
+            image = sweep.image_of(j, rows, fit)
             columns.take_out(j, rows.y, fit)
-            sweep.renew(rng, j, 0.2, rows, members, fit, law, False)
-            sweep.put_back(j, rows, members, fit, law)
+            sweep.renew(rng, j, 0.2, image, rows, members, fit, law, False)
+            sweep.put_back(j, image, rows, members, fit, law)
 
     sweep.polish_units = wrong
 

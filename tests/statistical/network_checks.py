@@ -141,9 +141,10 @@ def visits(informed: float, both: bool) -> Move:
         model, kernel, units, ground, _ = held
         rows, members, fit, law = kernel.prepare(units, ground)
         for j in [*range(model.n_units)] * 3:
+            image = sweep.image_of(j, rows, fit)
             sweep.take_out(j, rows.y, fit)
-            sweep.renew(rng, j, informed, rows, members, fit, law, both)
-            sweep.put_back(j, rows, members, fit, law)
+            sweep.renew(rng, j, informed, image, rows, members, fit, law, both)
+            sweep.put_back(j, image, rows, members, fit, law)
         return units
 
     return move

@@ -26,6 +26,12 @@ class Units(NamedTuple):
     log_tau: float
     log_v: float
 
+    def copy(self) -> "Units":
+        """The same in arrays of its own, for moves that change them."""
+        log_inputs, log_bulk = self.log_inputs.copy(), self.log_bulk.copy()
+        W, log_s, kinds = self.W.copy(), self.log_s.copy(), self.kinds.copy()
+        return Units(W, log_s, kinds, log_inputs, log_bulk, self.log_tau, self.log_v)
+
 
 class Maker(Protocol):
     """What an atom asks of its network."""

@@ -71,25 +71,6 @@ def signs_on_arc(order: np.ndarray, signs: Array, arc: int) -> Array:
 
 
 @njit(**COMPILED)
-def walk_squares(order: np.ndarray, arc: int, column: Array, image: Array, inverse: Array, squares: Array) -> None:
-    """φᵀVφ on each of the n + 1 arcs, both ways from the one on which φ and Vφ are known; in O(n²)."""
-    n, here = len(order), 0.0
-    for i in range(n):
-        here += column[i] * image[i]
-    squares[arc] = here
-    for forward in range(2):
-        value, moving = here, image.copy()
-        for taken in range(n - arc if forward else arc):
-            at = arc + taken if forward else arc - 1 - taken
-            i = order[at]
-            s = column[i]
-            value += 4.0 * s * (s * inverse[i, i] - moving[i])
-            squares[at + 1 if forward else at] = value
-            for k in range(n):
-                moving[k] -= 2.0 * s * inverse[i, k]
-
-
-@njit(**COMPILED)
 def walk(
     order: np.ndarray, signs: Array, squares: Array, fit: Fit, noise: float, precision: Array, pull: Array
 ) -> None:

@@ -2,8 +2,7 @@
 
 Unit j contributes the column φ_j(x) = sgn(w_j·x̃), or κ max(w_j·x̃, 0) with κ such that both kinds have the same mean
 square under the prior; row i of everything is multiplied by its weight ω_i. The units are added to Gaussian noise with
-covariance vV⁻¹: V = I where it is white, and is then left empty. A unit that has been taken out keeps its image Vφ,
-with zeros in C and P.
+covariance vV⁻¹. A unit that has been taken out leaves zeros in C and P.
 """
 
 import math
@@ -22,12 +21,12 @@ COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class Rows(NamedTuple):
-    """The data: inputs as units see them, weighted responses, weights ω, and V or an empty matrix."""
+    """The data: inputs as units see them, weighted responses, weights ω, and V, which is left empty where it is I."""
 
     X: Array
     y: Array
     omega: Array
-    inverse: Array
+    V: Array
 
 
 class Members(NamedTuple):
@@ -54,7 +53,7 @@ class Law(NamedTuple):
 
     log_scale: float
     noise: float
-    stability: float
+    half_alpha: float
     relu_scale: float
     table: tuple[float, float, Array]
 
@@ -81,6 +80,14 @@ def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale:
     """One unit at every row."""
     for i in range(len(X)):
         out[i] = omega[i] * entry(X[i], direction, kind, relu_scale)
+
+
+@njit(**COMPILED)
+def column_of(j: int, rows: Rows, members: Members, law: Law) -> Array:
+    """Unit j as it now is, weighted."""
+    column = np.empty(len(rows.y))
+    fill_column(rows.X, rows.omega, members.W[j], members.kinds[j], law.relu_scale, column)
+    return column
 
 
 @njit(**COMPILED)
@@ -138,22 +145,6 @@ def take_out(j: int, y: Array, fit: Fit) -> None:
     for k in range(m):
         C[k, j] = 0.0
         C[j, k] = 0.0
-
-
-@njit(**COMPILED)
-def carry_image(before: Array, after: Array, inverse: Array, image: Array) -> None:
-    """Vφ of one column made that of another, row by row where few entries differ."""
-    n, n_changed = len(before), 0
-    for i in range(n):
-        n_changed += before[i] != after[i]
-    if 2 * n_changed > n:
-        image[:] = np.dot(inverse, after)
-        return
-    for i in range(n):
-        change = after[i] - before[i]
-        if change != 0.0:
-            for k in range(n):
-                image[k] += change * inverse[i, k]
 
 
 @njit(**COMPILED)

@@ -33,8 +33,8 @@ class Ground(NamedTuple):
         Weight of each row.
     response
         ωy.
-    inverse
-        V, (n, n), or (0, 0) for the identity.
+    V
+        (n, n), or (0, 0) for the identity.
     pulled
         Vωy.
     noise
@@ -47,7 +47,7 @@ class Ground(NamedTuple):
 
     omega: Array
     response: Array
-    inverse: Array
+    V: Array
     pulled: Array
     noise: float
     square: float
@@ -55,10 +55,15 @@ class Ground(NamedTuple):
 
     def sums(self, Phi: Array) -> Sums:
         """What the likelihood needs of weighted columns; the images are the columns themselves where V = I."""
-        if len(self.inverse) == 0:
+        if len(self.V) == 0:
             return Sums(Phi, *sums_of_columns(Phi, self.response))
-        images = self.inverse @ Phi
+        images = self.V @ Phi
         return Sums(images, Phi.T @ images, images.T @ self.response)
+
+    @property
+    def diagonal(self) -> Array:
+        """The diagonal of V."""
+        return np.diagonal(self.V) if len(self.V) else np.ones(len(self.omega))
 
     def log_marginal(self, sums: Sums, variances: Array) -> tuple[float, Array, Array]:
         """log p(y | units), L and c of :func:`cadlag.linalg.low_rank.log_marginal_of_sums`."""

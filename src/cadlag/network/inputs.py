@@ -30,7 +30,7 @@ def _with_scale(units: Units, k: int, log_scale: float) -> Units:
 
 def hold_directions(rng: np.random.Generator, model: StableNetwork, units: Units) -> Units:
     """Each S_k a few times, u_jk held; Jacobian (S_k / S_k')^(M/2)."""
-    m = model.n_units
+    m, units = model.n_units, units.copy()
     for k in [*range(model.n_input_scales)] * N_HELD:
         step, squares = _step(rng), float((units.W[:, k + 1] ** 2).sum())
         now = float(units.log_inputs[k])

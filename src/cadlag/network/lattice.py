@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.network.circle import pick
-from cadlag.network.columns import COMPILED, Array, Fit, Law, Rows, entry, fill_column, gain
+from cadlag.network.columns import COMPILED, Array, gain
 
 
 @njit(**COMPILED)
@@ -29,42 +29,6 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
             out[k, i] = c * direction[i] + s * other[i]
     out[-first] = direction
     return out
-
-
-@njit(**COMPILED)
-def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array]:
-    """S and t of each candidate where V = I, row by row."""
-    images, P, residual = fit.images, fit.P, fit.residual
-    (n, m), c = P.shape, len(directions)
-    projected, overlap = np.zeros((m, c)), np.zeros((m, c))
-    precision, pull, here = np.zeros(c), np.zeros(c), np.empty(c)
-    for i in range(n):
-        for k in range(c):
-            here[k] = entry(rows.X[i], directions[k], kinds[k], law.relu_scale) * rows.omega[i]
-            precision[k] += here[k] * here[k]
-            pull[k] += here[k] * residual[i]
-        for j in range(m):
-            for k in range(c):
-                projected[j, k] += P[i, j] * here[k]
-                overlap[j, k] += images[i, j] * here[k]
-    for k in range(c):
-        for j in range(m):
-            precision[k] -= overlap[j, k] * projected[j, k]
-        precision[k] = max(precision[k], 0.0) / law.noise
-        pull[k] /= law.noise
-    return precision, pull
-
-
-@njit(**COMPILED)
-def score_on_bulk(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array, Array]:
-    """S and t of each candidate, and the images Vφ, (c, n)."""
-    c = len(directions)
-    columns = np.empty((c, len(rows.y)))
-    for k in range(c):
-        fill_column(rows.X, rows.omega, directions[k], kinds[k], law.relu_scale, columns[k])
-    image = np.dot(columns, rows.inverse)
-    precision = (columns * image).sum(axis=1) - (np.dot(columns, fit.images) * np.dot(columns, fit.P)).sum(axis=1)
-    return np.maximum(precision, 0.0) / law.noise, np.dot(columns, fit.residual) / law.noise, image
 
 
 @njit(**COMPILED)

@@ -299,8 +299,7 @@ class StableNetwork(Model):
         units = self.read(position)
         ground, (_, factor, half), sums = self._marginal(units, 0.0)
         H = solve_triangular(factor, (sums.images * np.sqrt(self.variances(units))).T, lower=True) / ground.noise
-        own = np.diagonal(ground.inverse) if len(ground.inverse) else 1.0
-        precision = own / ground.noise - (H * H).sum(axis=0)
+        precision = ground.diagonal / ground.noise - (H * H).sum(axis=0)
         return LeftOut.solved(ground.pulled / ground.noise - H.T @ half, precision, 1.0 / ground.omega)
 
     def named(self, positions: Array) -> dict[str, Array]:

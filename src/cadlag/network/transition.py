@@ -142,7 +142,7 @@ class Sweeps(Apart):
                 units, moved["bulk"], info = self._move_bulk(rng, units, moved["bulk"], floor, iteration)
         ground = self._ground(units, floor)
         visits = (POLISH_WITH_BULK if bulk else POLISH_IN_WARMUP if warming else POLISH) * model.n_units
-        sums = self._sweep(rng, units, ground, visits)
+        units, sums = self._sweep(rng, units, ground, visits)
         units = self._walk(rng, units, sums, ground, floor)
         if model.process is None:
             ground = ground._replace(noise=model.noise(units, floor))
@@ -219,22 +219,23 @@ class Sweeps(Apart):
         model = self.target
         sums = ground.sums(model.weighted(units, ground))
         own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
-        rows = Rows(model.scaled(units), ground.response, ground.omega, ground.inverse)
+        rows = Rows(model.scaled(units), ground.response, ground.omega, ground.V)
         log_scale = 2.0 * units.log_tau + model.log_factor
         law = Law(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
         return rows, Members(units.W, units.log_s, units.kinds), Fit(*sums, *own), law
 
-    def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> Sums:
-        """Every unit once, then visits to directions alone; the units are changed in place. Returns VΦ and the sums."""
+    def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> tuple[Units, Sums]:
+        """Every unit once, then visits to directions alone."""
+        units = units.copy()
         rows, members, fit, law = self.prepare(units, ground)
         order = rng.permutation(self.target.n_units)
         sweep_units(rng, order, rows, members, fit, law, ACTIVATIONS[self.target.activation])
         polish_units(rng, n_visits, rows, members, fit, law)
-        return Sums(fit.images, fit.gram, fit.products)
+        return units, Sums(fit.images, fit.gram, fit.products)
 
     def _walk(self, rng: np.random.Generator, units: Units, sums: Sums, ground: Ground, floor: float) -> Units:
         """Moves of scales, amplitude and noise that need only the sums; with a bulk the noise is not among them."""
-        model = self.target
+        model, units = self.target, units.copy()
         alone = model.process is None
         log_v, extra = (units.log_v, model.floor_variance(floor)) if alone else (0.0, 0.0)
         log_tau, log_v = walk_scales(
