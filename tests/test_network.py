@@ -423,7 +423,9 @@ def test_walks_of_scales_know_the_likelihood_that_they_end_with(n_units):
     for step in range(120):
         before = (log_tau, log_v, *log_s)
         if step % 4 == 0:
-            value = exchange_scales(rng, log_s, 2.0 * log_tau + model.log_factor, math.exp(log_v), *given, value)
+            value = exchange_scales(
+                rng, log_s, 2.0 * log_tau + model.log_factor, math.exp(log_v), priors.fixed, *given, value
+            )
         elif step % 4 == 1:
             log_tau, value = shift_largest(rng, log_s, log_tau, math.exp(log_v), priors, *given, value)
         elif step % 4 == 2:

@@ -30,7 +30,7 @@ def small_network(activation: str, alpha: float, n: int = 8, n_inputs: int = 2, 
 def sample_function(rng: np.random.Generator, model: StableNetwork, position: Array, X: Array | None = None) -> Array:
     """The function at the rows, or at other inputs, given the units."""
     units = model.read(position)
-    y = model.columns(units, X) @ (np.sqrt(model.variances(units)) * rng.standard_normal(model.n_units))
+    y = model.columns(units, X) @ (np.sqrt(model.variances(units)) * rng.standard_normal(len(model.variances(units))))
     if model.process is not None:
         at = model.bulk_position(units)
         y += sample_normal(rng, np.zeros(len(y)), model.process.covariance(at, X), 1)[0]
@@ -172,7 +172,9 @@ def scale_move(which: str) -> Move:
             noise, variances, s = math.exp(units.log_v), model.variances(units), units.log_s
             value = log_marginal_of_sums(*given, variances, noise)[0]
             if which == "exchange":
-                scales.exchange_scales(rng, s, 2.0 * units.log_tau + model.log_factor, noise, *given, value)
+                scales.exchange_scales(
+                    rng, s, 2.0 * units.log_tau + model.log_factor, noise, priors.fixed, *given, value
+                )
             elif which == "noise":
                 log_v, _value = scales.walk_noise(rng, variances, units.log_v, 0.0, priors, *given, value)
                 units = units._replace(log_v=log_v)

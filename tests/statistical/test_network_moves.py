@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from cadlag.likelihood import Gaussian
+from cadlag.network.fixed import FixedColumns
 from statistical.network_checks import MOVES, exchanged, one_move, paired, rare_bulk, small_network, sweeps
 
 Array = NDArray[np.float64]
@@ -49,6 +50,18 @@ def test_known_noise_of_each_row() -> None:
     model = small_network("auto", 1.0, likelihood=Gaussian(np.linspace(0.05, 1.0, 8)))
     z = paired(model, sweeps, 1500, 14)
     assert np.abs(z).max() < LARGEST_Z
+
+
+@pytest.mark.parametrize("options", [{}, pytest.param({"bulk_depth": 1}, marks=pytest.mark.slow)])
+def test_columns_beside_the_units(options: dict[str, Any]) -> None:
+    model = small_network("auto", 1.0, fixed=FixedColumns(wave, np.array([0.7, 2.0])), **options)
+    z = paired(model, sweeps, 800, 17)
+    assert np.abs(z).max() < LARGEST_Z
+
+
+def wave(X: Array) -> Array:
+    """A slope and a wave."""
+    return np.column_stack([X[:, 1], np.cos(3.0 * X[:, 2])])
 
 
 @pytest.mark.parametrize("known", [None, pytest.param(np.linspace(0.05, 1.0, 8), marks=pytest.mark.slow)])

@@ -42,7 +42,7 @@ def sample_planes(rng: np.random.Generator, model: StableNetwork, positions: Arr
     draws, sizes, coordinates = [], [], []
     for t, position in enumerate(positions):
         atom = model.condition(position)
-        weights, units = atom.sample_weights(rng), atom.units
+        weights, units = atom.sample_weights(rng)[: model.n_units], atom.units
         chosen = units.kinds == SIGN
         scales = np.exp(0.5 * np.append(0.0, units.log_inputs)) if model.n_input_scales else 1.0
         draws.append(np.full(int(chosen.sum()), t))

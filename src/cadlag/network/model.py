@@ -25,8 +25,9 @@ from cadlag.model import Model
 from cadlag.names import labels_beside
 from cadlag.network.atom import Bulk, NetworkAtom, Units
 from cadlag.network.columns import RELU, SIGN, fill_columns, from_log
+from cadlag.network.fixed import NONE, FixedColumns
 from cadlag.network.ground import Ground, Sums, ground_with_bulk
-from cadlag.network.scales import LOG_LEAST, Priors, log_half_cauchy
+from cadlag.network.scales import LOG_LEAST, Priors, all_variances, log_half_cauchy
 from cadlag.posterior import Posterior
 from cadlag.stable import PositiveStable, positive_stable
 
@@ -61,6 +62,8 @@ class StableNetwork(Model):
         Number of kernel maps of the bulk; 0 for units alone.
     bulk_order
         Order of its activation.
+    fixed
+        Columns beside the units.
     """
 
     X: Array
@@ -73,6 +76,7 @@ class StableNetwork(Model):
     likelihood: Gaussian = GAUSSIAN
     bulk_depth: int = 0
     bulk_order: int = 1
+    fixed: FixedColumns = NONE
 
     exact_level = 0.0
 
@@ -196,6 +200,7 @@ class StableNetwork(Model):
         return Priors(
             self.log_factor, self.stable, self.density_table, self.amplitude is not None,
             not (alone and self.likelihood.n_unknown), self.likelihood.power, self.likelihood.scale,
+            self.fixed.variances,
         )  # fmt: skip
 
     def log_prior(self, position: Array) -> float:
@@ -211,9 +216,12 @@ class StableNetwork(Model):
         return value
 
     def columns(self, units: Units, X: Array | None = None) -> Array:
-        """Φ without weights, (n, M), at the training rows or at new ones."""
+        """Φ without weights of rows, those of the units first, at the training rows or at new ones."""
         inputs = self.scaled(units, X)
-        return fill_columns(inputs, np.ones(len(inputs)), units.W, units.kinds, self.relu_scale)
+        own = fill_columns(inputs, np.ones(len(inputs)), units.W, units.kinds, self.relu_scale)
+        if len(self.fixed.variances) == 0:
+            return own
+        return np.concatenate([own, self.fixed.at(self.X if X is None else X)], axis=1)
 
     def scaled(self, units: Units, X: Array | None = None) -> Array:
         """Inputs times the roots of their scales."""
@@ -221,8 +229,8 @@ class StableNetwork(Model):
         return inputs * np.exp(0.5 * np.append(0.0, units.log_inputs)) if self.n_input_scales else inputs
 
     def variances(self, units: Units) -> Array:
-        """a_j²."""
-        return np.asarray(from_log(2.0 * units.log_tau + self.log_factor + units.log_s))
+        """a_j² of the units, then those of the fixed columns."""
+        return all_variances(2.0 * units.log_tau + self.log_factor, units.log_s, self.fixed.variances)
 
     def noise(self, units: Units, level: float) -> float:
         """Noise variance with the floor d = level, in units of the rows' weights."""
@@ -266,7 +274,10 @@ class StableNetwork(Model):
 
     def weighted(self, units: Units, ground: Ground) -> Array:
         """Φ at the training rows, with their weights."""
-        return fill_columns(self.scaled(units), ground.omega, units.W, units.kinds, self.relu_scale)
+        own = fill_columns(self.scaled(units), ground.omega, units.W, units.kinds, self.relu_scale)
+        if len(self.fixed.variances) == 0:
+            return own
+        return np.concatenate([own, ground.omega[:, None] * self.fixed.at(self.X)], axis=1)
 
     @cached_property
     def log_weight(self) -> float:

@@ -16,7 +16,10 @@ LOG_LEAST = math.log(1e-10)  # of σ²: responses that units fit exactly would s
 
 
 class Priors(NamedTuple):
-    """What is random, and how: log of a_j²/(τ²s_j), the table of the density of log s, half-Cauchy σ^power / scale."""
+    """What is random, and how: log of a_j²/(τ²s_j), the table of the density of log s, half-Cauchy σ^power / scale.
+
+    And what is not: the prior variances of the columns beside the units.
+    """
 
     log_factor: float
     stable: bool
@@ -25,9 +28,17 @@ class Priors(NamedTuple):
     noise_known: bool
     noise_power: float
     noise_scale: float
+    fixed: Array
 
 
 log_half_cauchy = njit(**COMPILED)(log_half_cauchy_of_log)
+
+
+@njit(**COMPILED)
+def all_variances(log_scale: float, log_s: Array, fixed: Array) -> Array:
+    """a_j² = e^(log_scale + log s_j) of the units, then those of the columns beside them."""
+    own = from_log(log_scale + log_s)
+    return own if len(fixed) == 0 else np.concatenate((own, fixed))
 
 
 @njit(**COMPILED)
@@ -38,8 +49,8 @@ def width(rng: np.random.Generator) -> float:
 
 @njit(**COMPILED)
 def exchange_scales(
-    rng: np.random.Generator, log_s: Array, log_scale: float, noise: float, gram: Array, products: Array, square: float,
-    n: int, value: float,
+    rng: np.random.Generator, log_s: Array, log_scale: float, noise: float, fixed: Array, gram: Array, products: Array,
+    square: float, n: int, value: float,
 ) -> float:  # fmt: skip
     """Swap the scales of random pairs; returns the log likelihood."""
     m = len(log_s)
@@ -48,7 +59,8 @@ def exchange_scales(
         j = int(rng.random() * (m - 1))
         j = j + 1 if j >= i else j
         log_s[i], log_s[j] = log_s[j], log_s[i]
-        proposed = log_marginal_of_sums(gram, products, square, n, from_log(log_scale + log_s), noise)[0]
+        variances = all_variances(log_scale, log_s, fixed)
+        proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
         if math.log(1.0 - rng.random()) < proposed - value:
             value = proposed
         else:
@@ -76,7 +88,7 @@ def shift_largest(
     prior -= np.sum(density_of_log(log_s[top], intercept, rate, table)[0])
     proposed = value
     if r < m:
-        variances = from_log(2.0 * (log_tau + step) + priors.log_factor + shifted)
+        variances = all_variances(2.0 * (log_tau + step) + priors.log_factor, shifted, priors.fixed)
         proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
     if math.log(1.0 - rng.random()) < proposed - value + prior:
         log_s[:] = shifted
@@ -105,7 +117,7 @@ def walk_tau(
 ) -> tuple[float, float]:  # fmt: skip
     """A step of log τ; returns it and the log likelihood."""
     log_new = log_tau + width(rng)
-    variances = from_log(2.0 * log_new + priors.log_factor + log_s)
+    variances = all_variances(2.0 * log_new + priors.log_factor, log_s, priors.fixed)
     proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
     prior = log_half_cauchy(log_new) - log_half_cauchy(log_tau)
     return (log_new, proposed) if math.log(1.0 - rng.random()) < proposed - value + prior else (log_tau, value)
@@ -118,15 +130,15 @@ def walk_scales(
 ) -> tuple[float, float]:  # fmt: skip
     """Exchange, then walk, a_j² = τ² e^log_factor s_j, noise e^log_v + extra; returns log τ, log σ²."""
     noise = from_log(log_v) + extra
-    variances = from_log(2.0 * log_tau + priors.log_factor + log_s)
+    variances = all_variances(2.0 * log_tau + priors.log_factor, log_s, priors.fixed)
     value = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
     if priors.stable:
         value = exchange_scales(
-            rng, log_s, 2.0 * log_tau + priors.log_factor, noise, gram, products, square, n, value
+            rng, log_s, 2.0 * log_tau + priors.log_factor, noise, priors.fixed, gram, products, square, n, value
         )  # fmt: skip
     for _ in range(N_WALKS):
         if not priors.noise_known:
-            variances = from_log(2.0 * log_tau + priors.log_factor + log_s)
+            variances = all_variances(2.0 * log_tau + priors.log_factor, log_s, priors.fixed)
             log_v, value = walk_noise(rng, variances, log_v, extra, priors, gram, products, square, n, value)
             noise = from_log(log_v) + extra
         if not priors.tau_known:

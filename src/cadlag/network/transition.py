@@ -253,7 +253,7 @@ class Sweeps(Apart):
         used = gains_of_units(weights, precision_of_sums(factor, variances, ground.noise), variances, ground.noise)
         left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
         at = model.y[rows] - model.row_noise(units, floor)[rows] * left
-        return value, {**as_info(at), "n_used": float((used > 0.0).sum())}
+        return value, {**as_info(at), "n_used": float((used[: model.n_units] > 0.0).sum())}
 
 
 class ExchangedSweeps(Tempered):
