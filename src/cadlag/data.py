@@ -35,20 +35,7 @@ class Scaling:
 
     @classmethod
     def learn(cls, values: Array, on: bool) -> "Scaling":
-        """Mean and standard deviation (n - 1) of each column, or the identity.
-
-        Parameters
-        ----------
-        values
-            (n, p) or (n,).
-        on
-            False for the identity.
-
-        Returns
-        -------
-        Scaling
-            The map.
-        """
+        """Mean and standard deviation (n - 1) of each column, or the identity."""
         shape = values.shape[1:]
         if not on:
             return cls(np.zeros(shape), np.ones(shape))
@@ -62,50 +49,17 @@ class Scaling:
 
     @classmethod
     def to_unit_cube(cls, values: Array) -> "Scaling":
-        """Least value to 0 and largest to 1 in each column; a constant column is only shifted.
-
-        Parameters
-        ----------
-        values
-            (n, p).
-
-        Returns
-        -------
-        Scaling
-            The map.
-        """
+        """Least value to 0 and largest to 1 in each column; a constant column is only shifted."""
         return cls(values.min(axis=0), _range(values))
 
     @classmethod
     def to_unit_range(cls, values: Array) -> "Scaling":
-        """To mean zero and range one.
-
-        Parameters
-        ----------
-        values
-            (n,).
-
-        Returns
-        -------
-        Scaling
-            The map.
-        """
+        """To mean zero and range one."""
         size = max(float(np.abs(values).max()), np.finfo(float).tiny)
         return cls(np.asarray((values / size).mean() * size), _range(values))
 
     def apply(self, values: Array) -> Array:
-        """To standard units.
-
-        Parameters
-        ----------
-        values
-            In the units of the data.
-
-        Returns
-        -------
-        Array
-            Standardised, C-ordered.
-        """
+        """Values of the data in standard units, C-ordered."""
         return np.ascontiguousarray((values - self.centre) / self.scale)
 
     def undo(self, values: Array) -> Array:
@@ -120,15 +74,7 @@ def _range(values: Array) -> Array:
 
 
 def refuse_foreign(name: str, values: Any) -> None:
-    """Refuse text and dates, which a conversion to numbers would take or refuse without saying where.
-
-    Parameters
-    ----------
-    name
-        What they are, for the message.
-    values
-        An array, a data frame, or anything that becomes an array.
-    """
+    """Refuse text and dates, which a conversion to numbers would take or refuse without saying where."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         place = tuple(index[0] for index in np.nonzero(np.ma.getmaskarray(values)))
         raise ValueError(f"{name} is masked at {_where(place, None)}: fill in or leave out such rows")
@@ -159,15 +105,7 @@ def _where(place: tuple[Any, ...], columns: Any = None) -> str:
 
 
 def warn_of_constants(X: Array, columns: Any = None) -> None:
-    """Warn of inputs that have the same value in every row: they are kept, and nothing can be learned of them.
-
-    Parameters
-    ----------
-    X
-        Inputs, (n, p).
-    columns
-        Their names, if they have any.
-    """
+    """Warn of inputs that have the same value in every row: they are kept, and nothing can be learned of them."""
     if len(X) < 2:
         return
     names = [j if columns is None else columns[j] for j in np.flatnonzero(np.ptp(X, axis=0) == 0.0)]
@@ -179,17 +117,7 @@ def warn_of_constants(X: Array, columns: Any = None) -> None:
 
 
 def refuse_not_finite(name: str, values: Any, columns: Any = None) -> None:
-    """Refuse missing and infinite numbers by place.
-
-    Parameters
-    ----------
-    name
-        What they are, for the message.
-    values
-        Anything that becomes an array; only floating-point ones are looked at.
-    columns
-        Names of the columns, where they have any.
-    """
+    """Refuse missing and infinite numbers by place."""
     array = np.atleast_1d(np.asarray(values))
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         place = next(zip(*np.nonzero(~np.isfinite(array))), ())
@@ -212,34 +140,14 @@ class OverflowedError(ValueError):
 
 
 def refuse_overflow(means: Array, variances: Array, start: int = 0) -> None:
-    """Refuse predictions that are beyond the largest number, as at inputs very far from the training data.
-
-    Parameters
-    ----------
-    means
-        (T, m) or (m,).
-    variances
-        The same shape.
-    start
-        Row of the first column.
-    """
+    """Refuse predictions that are beyond the largest number, as at inputs very far from the training data."""
     finite = np.atleast_2d(np.isfinite(means) & np.isfinite(variances)).all(axis=0)
     if not finite.all():
         raise OverflowedError(start + int(np.argmin(finite)))
 
 
 def refuse_huge(name: str, values: Array, columns: Any = None) -> None:
-    """Refuse magnitudes whose squares overflow.
-
-    Parameters
-    ----------
-    name
-        What they are, for the message.
-    values
-        The values.
-    columns
-        Names of the columns, where they have any.
-    """
+    """Refuse magnitudes whose squares overflow."""
     if values.size and np.abs(values).max() > LARGEST:
         place = np.unravel_index(int(np.abs(values).argmax()), values.shape)
         raise ValueError(
@@ -248,19 +156,7 @@ def refuse_huge(name: str, values: Array, columns: Any = None) -> None:
 
 
 def require_memory(n_bytes: float, what: str, advice: str, limit: float | None) -> None:
-    """Refuse, before allocating, what would not fit.
-
-    Parameters
-    ----------
-    n_bytes
-        What is needed.
-    what
-        What for.
-    advice
-        What to do instead.
-    limit
-        Bytes allowed; None for half of the machine's memory.
-    """
+    """Refuse, before allocating, what would not fit."""
     allowed = limit if limit is not None else 0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if n_bytes > allowed:
         raise MemoryError(

@@ -84,52 +84,17 @@ class Frame:
         return len(next(iter(self.columns.values()), []))
 
     def where(self, row: int, column: str) -> str:
-        """A place in words.
-
-        Parameters
-        ----------
-        row
-            Number of the row, from 0.
-        column
-            Its column.
-
-        Returns
-        -------
-        str
-            File, row and column.
-        """
+        """A place in words."""
         line = f" (line {self.lines[row]})" if self.lines else ""
         return f"{self.path}, row {row + 1}{line}, column {column!r}"
 
     def take(self, rows: Sequence[int]) -> "Frame":
-        """Some of the rows, by their numbers from 0.
-
-        Parameters
-        ----------
-        rows
-            Which.
-
-        Returns
-        -------
-        Frame
-            A table whose messages name the same lines.
-        """
+        """Some of the rows, by their numbers from 0."""
         columns = {name: [cells[i] for i in rows] for name, cells in self.columns.items()}
         return replace(self, columns=columns, lines=[self.lines[i] for i in rows] if self.lines else [])
 
     def cells(self, column: str) -> list[str]:
-        """The cells of a column, which must be there.
-
-        Parameters
-        ----------
-        column
-            Its name.
-
-        Returns
-        -------
-        list[str]
-            Text.
-        """
+        """The cells of a column, which must be there."""
         if column not in self.columns:
             raise ValueError(f"{self.path} has no column {column!r}: {suggest(column, self.columns)}")
         if column in self.unreadable:
@@ -138,22 +103,7 @@ class Frame:
 
 
 def suggest(word: str, known: Iterable[str], most: int = 12) -> str:
-    """What a user may have meant.
-
-    Parameters
-    ----------
-    word
-        What was given.
-    known
-        What there is.
-    most
-        At most this many are listed.
-
-    Returns
-    -------
-    str
-        A clause.
-    """
+    """What a user may have meant."""
     names = list(known)
     by_small = {name.lower(): name for name in reversed(names[:_MOST_GUESSES]) if len(name) <= _LONGEST_GUESS}
     close = difflib.get_close_matches(word.lower()[:_LONGEST_GUESS], by_small, n=1)
@@ -171,18 +121,7 @@ def shown(cell: str) -> str:
 
 
 def read_frame(path: str | PathLike[str]) -> Frame:
-    """Read a table.
-
-    Parameters
-    ----------
-    path
-        A CSV or Parquet file; its first bytes say which.
-
-    Returns
-    -------
-    Frame
-        Its columns, as text.
-    """
+    """Read a table."""
     name = fspath(path)
     if not Path(name).exists():
         raise FileNotFoundError(f"there is no file {name}: check the path")
@@ -198,18 +137,7 @@ def read_frame(path: str | PathLike[str]) -> Frame:
 
 
 def read_names(path: str | PathLike[str]) -> list[str]:
-    """The names of a table's columns, from its beginning alone: for those who wait at a prompt.
-
-    Parameters
-    ----------
-    path
-        A CSV or Parquet file.
-
-    Returns
-    -------
-    list[str]
-        In their order, unchecked.
-    """
+    """The names of a table's columns, from its beginning alone: for those who wait at a prompt."""
     with open(path, "rb") as stream:
         head = stream.read(_HEAD)
     if head[:4] == b"PAR1":
@@ -420,36 +348,13 @@ def _cell(value: Any) -> str:
 
 
 def write_csv(path: str | PathLike[str], header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write a table to a file that is complete or absent.
-
-    Parameters
-    ----------
-    path
-        The file.
-    header
-        Names of the columns.
-    rows
-        Cells.
-    """
+    """Write a table to a file that is complete or absent."""
     with replacing(str(path)) as stream:
         stream.write(to_csv(header, rows).encode("utf-8"))
 
 
 def to_csv(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table as CSV text.
-
-    Parameters
-    ----------
-    header
-        Names of the columns.
-    rows
-        Cells; floats are written with all their digits, and one that is not a number as an empty cell.
-
-    Returns
-    -------
-    str
-        Lines.
-    """
+    """A table as CSV text."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -515,20 +420,7 @@ def _share(kind: Kind, texts: Sequence[str]) -> float:
 
 
 def recognise(frame: Frame, column: str) -> Kind:
-    """What the cells of a column are; a column of numbers or dates with a few other texts is refused.
-
-    Parameters
-    ----------
-    frame
-        The table.
-    column
-        Its column.
-
-    Returns
-    -------
-    Kind
-        Kind and form.
-    """
+    """What the cells of a column are; a column of numbers or dates with a few other texts is refused."""
     cells = frame.cells(column)
     texts = list(dict.fromkeys(cell for cell in cells if cell))
     candidates = [Kind("number"), *([Kind("number", ",")] if frame.comma else []), Kind("boolean")]

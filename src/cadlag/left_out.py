@@ -135,18 +135,7 @@ class LeaveOneOut:
 
 
 def importance_weights(log_density: Array) -> tuple[Array, Array]:
-    """Weights w_tk ∝ 1/p(y_k | y_-k, draw t), Pareto-smoothed, that carry draws given y to draws given y_-k.
-
-    Parameters
-    ----------
-    log_density
-        log p(y_k | y_-k, draw t), (draws, n).
-
-    Returns
-    -------
-    tuple[Array, Array]
-        Weights, whose columns sum to one, and k̂ of each row; NaN where it cannot be told, -inf with a single draw.
-    """
+    """Weights w_tk ∝ 1/p(y_k | y_-k, draw t), Pareto-smoothed, that carry draws given y to draws given y_-k."""
     # A row that the others do not determine has no density given any draw.
     density = np.where(np.isfinite(log_density).all(axis=0), log_density, 0.0)
     weights = np.exp(density.min(axis=0) - density)

@@ -46,7 +46,7 @@ class Gaussian:
     relative: Array | None = None
 
     def given(self, relative: Array | None) -> "Gaussian":
-        """The same with other relative variances."""
+        """This likelihood with other relative variances."""
         return replace(self, relative=relative)
 
     @property
@@ -115,38 +115,12 @@ GAUSSIAN = Gaussian()
 
 
 def log_half_cauchy_of_log(log_z: Any) -> Any:
-    """Log density of log z, z half-Cauchy(1), which has the law of -log z; in functions that numba compiles too.
-
-    Parameters
-    ----------
-    log_z
-        A number or an array.
-
-    Returns
-    -------
-    Any
-        Log density there.
-    """
+    """Log density of log z, z half-Cauchy(1), which has the law of -log z; in functions that numba compiles too."""
     return LOG_2_OVER_PI - np.abs(log_z) - np.log1p(np.exp(-2.0 * np.abs(log_z)))
 
 
 def log_half_cauchy(log_v: float, scale: float, on: str) -> tuple[float, float]:
-    """Log density of log σ² and its slope.
-
-    Parameters
-    ----------
-    log_v
-        log σ².
-    scale
-        Scale of the half-Cauchy law.
-    on
-        Whether "variance" or "sd" follows it.
-
-    Returns
-    -------
-    tuple[float, float]
-        Log density and derivative.
-    """
+    """Log density of log σ² and its slope."""
     half = 1.0 if on == "variance" else 0.5
     log_z = half * log_v - math.log(scale)
     # z = (σ²)^half / scale
@@ -154,34 +128,12 @@ def log_half_cauchy(log_v: float, scale: float, on: str) -> tuple[float, float]:
 
 
 def sample_log_half_cauchy(rng: np.random.Generator) -> float:
-    """log z, z half-Cauchy(1).
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    float
-        A draw.
-    """
+    """log z, z half-Cauchy(1)."""
     return math.log(abs(math.tan(math.pi * (rng.random() - 0.5))) + 1e-300)
 
 
 def sample_log_over_chi2(rng: np.random.Generator) -> float:
-    """log z, z = |N(0, 1)| / χ²₁, which the published code of the shallow network takes for a half-Cauchy.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-
-    Returns
-    -------
-    float
-        A draw.
-    """
+    """log z, z = |N(0, 1)| / χ²₁, which the published code of the shallow network takes for a half-Cauchy."""
     top, below = np.abs(rng.standard_normal(2)) + 1e-300
     return math.log(top) - 2.0 * math.log(below)
 
@@ -190,16 +142,6 @@ def log_normal_over_chi2(log_v: Array) -> Array:
     """Log density of log z, z = |N(0, 1)| / χ²₁: z f(z) = z^-½ e^(x²/4) D(x) / (2√π), x = 1/(2z).
 
     D is the parabolic cylinder function of order -3/2.
-
-    Parameters
-    ----------
-    log_v
-        log z.
-
-    Returns
-    -------
-    Array
-        Log density.
     """
     x = 0.5 * np.exp(-log_v)
     near, far = np.minimum(x, _FAR), np.maximum(x, _FAR)

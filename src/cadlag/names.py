@@ -8,69 +8,26 @@ from typing import Any
 
 
 def input_names(model: Any) -> list[str]:
-    """Names of the inputs of a fitted regressor: its columns', or x0, x1, ...
-
-    Parameters
-    ----------
-    model
-        A fitted regressor.
-
-    Returns
-    -------
-    list[str]
-        As the user wrote them.
-    """
+    """Names of the inputs of a fitted regressor: its columns', or x0, x1, ..."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
 
 
 def refuse_twice(names: Sequence[Any], what: str) -> None:
-    """Refuse two inputs of one name: what is said of one would be taken for the other.
-
-    Parameters
-    ----------
-    names
-        A name for each input.
-    what
-        Where they come from, for the message.
-    """
+    """Refuse two inputs of one name: what is said of one would be taken for the other."""
     if twice := [name for name, times in Counter(map(str, names)).items() if times > 1]:
         raise ValueError(f"{what} has two inputs of the name {twice[0]!r}: rename one")
 
 
 def labels_beside(own: str, names: Sequence[str]) -> list[str]:
-    """Labels of draws that belong to one quantity of the model and to each input, no two alike.
-
-    Parameters
-    ----------
-    own
-        What the model calls its quantity; in brackets where an input has that name.
-    names
-        Of the inputs; a file may hold some twice.
-
-    Returns
-    -------
-    list[str]
-        The model's first.
-    """
+    """Labels of draws that belong to one quantity of the model and to each input, no two alike."""
     while own in names:
         own = f"({own})"
     return distinct([own, *names])
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The same names, those that were there before with a number behind them.
-
-    Parameters
-    ----------
-    names
-        Any names.
-
-    Returns
-    -------
-    list[str]
-        No two alike.
-    """
+    """Names of which no two are alike: those that were there before get a number behind them."""
     taken, seen = set(names), dict[str, None]()
     for name in names:
         label, number = name, 2
@@ -81,20 +38,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def grouped_columns(names: list[str], groups: Mapping[str, Sequence[str]] | None) -> list[tuple[str, list[int]]]:
-    """Inputs that are taken together, and those in no group by themselves.
-
-    Parameters
-    ----------
-    names
-        Of all inputs.
-    groups
-        Name of a group to those of its inputs; None for no groups.
-
-    Returns
-    -------
-    list[tuple[str, list[int]]]
-        Names with numbers of columns, a group standing where its first input stands.
-    """
+    """Inputs that are taken together, and those in no group by themselves."""
     found, number = [], {name: j for j, name in enumerate(names)}
     for group, members in (groups or {}).items():
         if unknown := [member for member in members if member not in number]:

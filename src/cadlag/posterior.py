@@ -46,7 +46,7 @@ class Table(Mapping[str, Any]):
         return len(self._columns)
 
     def to_pandas(self) -> Any:
-        """The same as a data frame.
+        """The table as a data frame.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Table(Mapping[str, Any]):
         return pandas.DataFrame(self._columns)
 
     def to_polars(self) -> Any:
-        """The same as a data frame.
+        """The table as a data frame.
 
         Returns
         -------

@@ -56,18 +56,7 @@ class Input:
         return self.categories[1:] if len(self.categories) == 2 else self.categories
 
     def encode(self, frame: Frame) -> Array:
-        """Numbers for every row, NaN where the cell is missing; a cell that cannot be read is refused.
-
-        Parameters
-        ----------
-        frame
-            The table.
-
-        Returns
-        -------
-        Array
-            (rows, columns).
-        """
+        """Numbers for every row, (rows, columns), NaN where the cell is missing; one that cannot be read is refused."""
         cells = frame.cells(self.name)
         if self.kind == "category":
             rows = {text: [float(text == category) for category in self._shown()] for text in set(cells)}
@@ -89,18 +78,7 @@ class Input:
         return np.array(values, dtype=np.float64)[:, None]
 
     def text(self, value: float) -> str:
-        """A number of its first column as a user wrote it.
-
-        Parameters
-        ----------
-        value
-            The number.
-
-        Returns
-        -------
-        str
-            A date, with the time where the table had times, or the number.
-        """
+        """A number of its first column as a user wrote it."""
         if self.kind != "date":
             return f"{value:.6g}"
         if self.form != "iso" and "%H" not in self.form:
@@ -166,24 +144,7 @@ class Recipe:
     def learn(
         cls, frame: Frame, target: str, ignore: Collection[str] = (), categories: Collection[str] = ()
     ) -> tuple[Self, list[str]]:
-        """Recognise the columns of a training table.
-
-        Parameters
-        ----------
-        frame
-            The table.
-        target
-            The column to predict.
-        ignore
-            Columns to leave out.
-        categories
-            Columns to take for categories, whatever they look like.
-
-        Returns
-        -------
-        tuple[Self, list[str]]
-            The recipe, and what a user should know of it.
-        """
+        """Recognise the columns of a training table."""
         for name in (target, *categories):
             frame.cells(name)
         _refuse_contrary(frame, target, ignore, categories)
@@ -210,22 +171,7 @@ class Recipe:
                     )
 
     def encode(self, frame: Frame, with_target: bool = False, drop_missing: bool = False) -> Numbers:
-        """Read a table.
-
-        Parameters
-        ----------
-        frame
-            The table.
-        with_target
-            Whether the target must be there.
-        drop_missing
-            Whether rows with a missing value or an unknown category are left out, instead of refused.
-
-        Returns
-        -------
-        Numbers
-            The rows that can be used.
-        """
+        """Read a table."""
         notes: list[str] = []
         columns = [*self.inputs, *([self.target] if with_target else [])]
         values = [column.encode(frame) for column in columns]
@@ -237,18 +183,7 @@ class Recipe:
         return Numbers(X, values[-1][rows, 0] if with_target else None, rows, notes)
 
     def remarks(self, frame: Frame) -> list[str]:
-        """How a new table differs from the training table in its columns.
-
-        Parameters
-        ----------
-        frame
-            The new table.
-
-        Returns
-        -------
-        list[str]
-            What a user should know.
-        """
+        """How a new table differs from the training table in its columns."""
         names = dict.fromkeys(column.name for column in self.inputs)
         order = [name for name in frame.columns if name in names]
         unused = [name for name in frame.columns if name not in names and name != self.target.name]
@@ -274,29 +209,12 @@ class Recipe:
             raise ValueError(f"{frame.path}: every row has a missing value or an unknown category")
 
     def to_tree(self) -> dict[str, Any]:
-        """For a file.
-
-        Returns
-        -------
-        dict[str, Any]
-            A tree of plain values.
-        """
+        """A recipe as a model's file holds it."""
         return {"target": _tree(self.target), "inputs": [_tree(column) for column in self.inputs]}
 
     @classmethod
     def from_tree(cls, tree: Any) -> Self:
-        """From a file.
-
-        Parameters
-        ----------
-        tree
-            What `to_tree` gave.
-
-        Returns
-        -------
-        Self
-            The recipe.
-        """
+        """A recipe from a model's file."""
         try:
             recipe = cls(Input.from_tree(tree["target"]), tuple(Input.from_tree(column) for column in tree["inputs"]))
             recipe._refuse_colliding("the recipe")
@@ -306,18 +224,7 @@ class Recipe:
 
     @classmethod
     def of_model(cls, model: Any) -> Self | None:
-        """The recipe that a fitted regressor carries.
-
-        Parameters
-        ----------
-        model
-            The regressor.
-
-        Returns
-        -------
-        Self or None
-            The recipe, or None for a model that was fitted to arrays.
-        """
+        """The recipe that a fitted regressor carries."""
         if getattr(model, "recipe_", None) is None:
             return None
         recipe = cls.from_tree(model.recipe_)
@@ -327,20 +234,7 @@ class Recipe:
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], target: str = "") -> Self:
-        """The recipe of a table of numbers, for models that were fitted to arrays.
-
-        Parameters
-        ----------
-        names
-            The inputs.
-        target
-            The target, where it has a name.
-
-        Returns
-        -------
-        Self
-            The recipe.
-        """
+        """The recipe of a table of numbers, for models that were fitted to arrays."""
         return cls(Input(target, "number"), tuple(Input(name, "number") for name in names))
 
 

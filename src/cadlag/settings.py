@@ -27,18 +27,7 @@ _cut.maxstring = _cut.maxother = _cut.maxlong = MOST_SHOWN
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence can hold it: one line, however much there is of it.
-
-    Parameters
-    ----------
-    value
-        Anything.
-
-    Returns
-    -------
-    str
-        How Python writes it, or the beginning of that.
-    """
+    """A value as a sentence can hold it: one line, however much there is of it."""
     if isinstance(value, int) and abs(value) >= 10**MOST_SHOWN:
         return f"an integer of about {value.bit_length() * math.log10(2.0):,.0f} digits"
     try:
@@ -86,7 +75,7 @@ class Whole(Setting):
     most: int
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not is_integer or value < self.least:
             return f"an integer of at least {self.least}"
@@ -101,7 +90,7 @@ class Number(Setting):
     most: float = sys.float_info.max
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         if self.above < _as_float(value) <= self.most:
             return ""
         is_bounded = self.above != 0.0 or self.most < sys.float_info.max
@@ -126,7 +115,7 @@ class Word(Setting):
     words: tuple[str, ...]
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         return "" if isinstance(value, str) and value in self.words else f"one of {', '.join(self.words)}"
 
 
@@ -135,16 +124,16 @@ class Truth(Setting):
     """True or False, and no other value that counts as such."""
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         return "" if isinstance(value, bool | np.bool_) else "True or False"
 
 
 @dataclass(frozen=True)
 class Nothing(Setting):
-    """None."""
+    """None, for what is to be learned or chosen."""
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         return "" if value is None else "None"
 
 
@@ -153,7 +142,7 @@ class Function(Setting):
     """Something that can be called."""
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         return "" if callable(value) else "a callable"
 
 
@@ -164,7 +153,7 @@ class Numbers(Setting):
     alone: bool = False
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         try:
             array = np.asarray(value)
         except (ValueError, TypeError, OverflowError):  # ragged, too deep, or too large for a number
@@ -182,7 +171,7 @@ class Seed(Setting):
     most: int = 2**128 - 1  # as many bits as numpy's own entropy
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         sources = np.random.SeedSequence | np.random.Generator | np.random.RandomState
         if value is None or isinstance(value, sources) or not Whole(0, self.most).wanted(value):
             return ""
@@ -197,7 +186,7 @@ class Either(Setting):
     kinds: tuple[Setting, ...]
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         return "" if any(not kind.wanted(value) for kind in self.kinds) else self.words
 
 
@@ -206,7 +195,7 @@ class Stability(Setting):
     """The index alpha of the stable law: 2, or where the density of its scales is resolved."""
 
     def wanted(self, value: Any) -> str:
-        """See :class:`Setting`."""
+        """What the value must be, if it is not."""
         if outside := Number(0.0, 2.0).wanted(value):
             return outside
         low, high = RESOLVED
@@ -252,16 +241,5 @@ SAMPLED = ("n_draws", "n_warmup", "n_chains", "n_jobs", "point", "n_atoms", "max
 
 
 def shared(*names: str) -> dict[str, Setting]:
-    """Some of the shared rows.
-
-    Parameters
-    ----------
-    *names
-        Which.
-
-    Returns
-    -------
-    dict[str, Setting]
-        For the table of a regressor.
-    """
+    """Some of the shared rows."""
     return {name: SHARED[name] for name in names}

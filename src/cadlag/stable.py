@@ -272,20 +272,7 @@ class PositiveStable:
         return math.exp(log_moment) if log_moment < 709.0 else math.inf
 
     def sample_log(self, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> FloatArray:
-        """Draw log S by Kanter's formula.
-
-        Parameters
-        ----------
-        rng
-            source of randomness
-        size
-            shape of the draws; None gives a zero-dimensional array
-
-        Returns
-        -------
-        log_s
-            independent draws of log S
-        """
+        """Draw log S by Kanter's formula."""
         shape = () if size is None else size
         if self.index == 1.0:
             return np.zeros(shape)
@@ -299,18 +286,7 @@ class PositiveStable:
         return self.log_density_and_slope(log_s)[0]
 
     def log_density_and_slope(self, log_s: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Log density of log S and its slope in log s; -inf and inf where they leave the floating-point range.
-
-        Parameters
-        ----------
-        log_s
-            points, any shape
-
-        Returns
-        -------
-        value_and_slope
-            two arrays of the shape of log_s
-        """
+        """Log density of log S and its slope in log s; -inf and inf where they leave the floating-point range."""
         x = np.asarray(log_s, dtype=np.float64)
         if x.ndim == 1 and x.flags.c_contiguous:
             return density_of_log(x, *self.density_table)

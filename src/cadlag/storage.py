@@ -65,17 +65,7 @@ class _UnreadableError(ValueError):
 
 
 def write_tree(path: str | os.PathLike[str], tree: dict[str, Any], kind: str) -> None:
-    """Write a tree to one file, which is then either complete or, after any failure, what it was before.
-
-    Parameters
-    ----------
-    path
-        The file to create or replace; its directory must exist.
-    tree
-        The nested dict to write.
-    kind
-        What the tree is, for example "model"; reading asks for the same word.
-    """
+    """Write a tree to one file, which is then either complete or, after any failure, what it was before."""
     if type(tree) is not dict:
         raise TypeError(f"A tree is a dict, not a {type(tree).__name__}; wrap the value in one.")
     arrays: list[np.ndarray] = []
@@ -94,18 +84,6 @@ def read_tree(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
     A file that is cut, changed, of another kind, of a newer format or not such a file at all is a ValueError that names
     it; nothing in a file is ever executed.
-
-    Parameters
-    ----------
-    path
-        The file to read.
-    kind
-        The kind it was written with.
-
-    Returns
-    -------
-    dict
-        The tree, with arrays in native byte order that may be written to.
     """
     path = os.fspath(path)
     if not os.path.exists(path):
@@ -136,13 +114,7 @@ class RecordFile:
         self.path = os.fspath(path)
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add one record, durably, or leave the file as it was; a torn last line goes.
-
-        Parameters
-        ----------
-        record
-            An object of standard JSON that is not empty.
-        """
+        """Add one record, durably, or leave the file as it was; a torn last line goes."""
         body = json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
         line = _LINE_START + b'%08x",' % zlib.crc32(body) + body[1:] + b"\n"
         with open(self.path, "ab+", buffering=0) as stream:
@@ -160,13 +132,7 @@ class RecordFile:
             sync_directory(os.path.dirname(self.path))
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the records; a torn last line does not count, and a damaged line is an error.
-
-        Returns
-        -------
-        list of dict
-            In the order of the file; none if there is no file.
-        """
+        """Return the records; a torn last line does not count, and a damaged line is an error."""
         if not os.path.exists(self.path):
             return []
         with open(self.path, "rb") as stream:
@@ -200,13 +166,7 @@ class RecordFile:
 
 
 def sync_directory(path: str) -> None:
-    """Make the names in a directory durable, where the system can.
-
-    Parameters
-    ----------
-    path
-        The directory; the empty string is the current one.
-    """
+    """Make the names in a directory durable, where the system can."""
     if os.name != "posix":
         return
     descriptor = os.open(path or ".", os.O_RDONLY)
@@ -217,18 +177,7 @@ def sync_directory(path: str) -> None:
 
 
 def place_of(path: str) -> str:
-    """Where a result that is written to a path ends up: a link is followed, and stays.
-
-    Parameters
-    ----------
-    path
-        What a user gave.
-
-    Returns
-    -------
-    str
-        A path that is no link to a file; /dev/stdout and its like, which stand for an open file, as they are.
-    """
+    """Where a result that is written to a path ends up: a link is followed, and stays."""
     link = path
     for _ in range(_MOST_LINKS):
         if not os.path.islink(link):
@@ -240,18 +189,7 @@ def place_of(path: str) -> str:
 
 
 def is_replaced(place: str) -> bool:
-    """Whether a new file takes the place of what is there; a pipe or a terminal is written into.
-
-    Parameters
-    ----------
-    place
-        As :func:`place_of` gives it.
-
-    Returns
-    -------
-    bool
-        True too where nothing is there.
-    """
+    """Whether a new file takes the place of what is there; a pipe or a terminal is written into."""
     if os.path.islink(place):  # of an open file
         return False
     if not os.path.exists(place) or os.path.isfile(place) or os.path.isdir(place):

@@ -138,15 +138,7 @@ def _as_json(value: Any) -> Any:
 
 
 def check_place(path: Path, *sources: Path) -> None:
-    """Refuse, before any work, a result that could not be written, or would take the place of what it is made from.
-
-    Parameters
-    ----------
-    path
-        Where a result shall go.
-    *sources
-        What it is made from.
-    """
+    """Refuse, before any work, a result that could not be written, or would take the place of what it is made from."""
     place = place_of(str(path))
     folder = Path(place).parent
     if not folder.is_dir():
@@ -223,18 +215,7 @@ _AS_JSON = {"True": "true", "False": "false", "None": "null"}  # as one writes t
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """NAME=VALUE as a setting: numbers, true, false, null and lists as in JSON, all else as text.
-
-    Parameters
-    ----------
-    pairs
-        As typed.
-
-    Returns
-    -------
-    dict[str, Any]
-        By name.
-    """
+    """NAME=VALUE as a setting: numbers, true, false, null and lists as in JSON, all else as text."""
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -250,28 +231,7 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
 def read_table(
     path: Path, target: str, ignore: Sequence[str], category: Sequence[str], drop: bool, talk: Talk
 ) -> tuple[Recipe, Numbers]:
-    """A training table as numbers.
-
-    Parameters
-    ----------
-    path
-        The file.
-    target
-        What is predicted.
-    ignore
-        Columns to leave out.
-    category
-        Columns of categories.
-    drop
-        Whether rows with missing values are left out.
-    talk
-        Where notes go.
-
-    Returns
-    -------
-    tuple[Recipe, Numbers]
-        The recipe and the numbers.
-    """
+    """A training table as numbers."""
     frame = read_frame(path)
     talk.note(*frame.notes)
     recipe, notes = Recipe.learn(frame, target, ignore, category)
@@ -285,20 +245,7 @@ def read_table(
 
 
 def need(module: str, extra: str) -> Any:
-    """Import a module that has optional dependencies.
-
-    Parameters
-    ----------
-    module
-        Its name.
-    extra
-        The extra of the package that brings them.
-
-    Returns
-    -------
-    Any
-        The module.
-    """
+    """Import a module that has optional dependencies."""
     try:
         return import_module(module)
     except ImportError as error:

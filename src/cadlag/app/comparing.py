@@ -25,35 +25,7 @@ def compare(
     data: Path, target: str, methods: str, folds: int, repeats: int, out: Path | None, plot: Path | None, run: Run,
     talk: Talk, ignore: Sequence[str] = (), category: Sequence[str] = (), drop_missing: bool = False,
 ) -> None:  # fmt: skip
-    """Score methods on the same folds of a table.
-
-    Parameters
-    ----------
-    data
-        The table.
-    target
-        The column to predict.
-    methods
-        Names with commas between, or "all".
-    folds
-        Folds.
-    repeats
-        Repetitions.
-    out
-        A CSV file for the scores, a row a method and fold.
-    plot
-        A picture.
-    run
-        How chains are run.
-    talk
-        Where words go.
-    ignore
-        Columns to leave out.
-    category
-        Columns to take for categories.
-    drop_missing
-        Whether rows with missing values are left out.
-    """
+    """Score methods on the same folds of a table."""
     wanted = _wanted(methods)
     run.check([name for name in wanted if name in METHODS])
     _check_places(data, out, plot)

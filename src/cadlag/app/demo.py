@@ -33,18 +33,7 @@ BREAK_YEAR = 1898  # the change point usually given for this series (Cobb, 1978)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the demonstration.
-
-    Parameters
-    ----------
-    argv
-        Command-line arguments.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run the demonstration."""
     parser = argparse.ArgumentParser(prog="cadlag.app.demo", description="Fit the Nile flows and write what was found.")
     parser.add_argument("--out", default="demo", help="directory for the results (default: demo)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the chains (default: 0)")

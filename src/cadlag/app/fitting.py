@@ -26,29 +26,7 @@ def fit(
     data: Path, target: str, method: str, out: Path | None, run: Run, talk: Talk, ignore: Sequence[str] = (),
     category: Sequence[str] = (), drop_missing: bool = False,
 ) -> None:  # fmt: skip
-    """Fit a table, write the model, and say what was found.
-
-    Parameters
-    ----------
-    data
-        The table.
-    target
-        The column to predict.
-    method
-        A name in the registry, or "auto".
-    out
-        The model file; the table's name with the ending .cadlag, in the working directory, by default.
-    run
-        How chains are run.
-    talk
-        Where words go.
-    ignore
-        Columns to leave out.
-    category
-        Columns to take for categories.
-    drop_missing
-        Whether rows with missing values are left out.
-    """
+    """Fit a table, write the model, and say what was found."""
     if method != "auto" and method not in METHODS:
         raise ValueError(f"there is no method {method!r}: {suggest(method, ['auto', *METHODS])}")
     place = Path(f"{data.stem or 'model'}.cadlag") if out is None else out

@@ -20,23 +20,7 @@ _SAME = 1e-9  # of the range of a column: what standardising and back may have c
 
 
 def predict(model_path: Path, data: Path, out: Path | None, coverage: float, drop_missing: bool, talk: Talk) -> None:
-    """Predict every row of a table.
-
-    Parameters
-    ----------
-    model_path
-        The model file.
-    data
-        The table.
-    out
-        The file for the predictions; standard output by default.
-    coverage
-        Probability of the intervals.
-    drop_missing
-        Whether rows with a missing value or an unknown category get empty cells, instead of being refused.
-    talk
-        Where words go.
-    """
+    """Predict every row of a table."""
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"--coverage must lie strictly between 0 and 1, got {coverage}")
     if out is not None:
@@ -70,20 +54,7 @@ def predict(model_path: Path, data: Path, out: Path | None, coverage: float, dro
 
 
 def recipe_of(model: Any, frame: Frame) -> Recipe:
-    """How a table is read for a model: by its recipe, by the names of its inputs, or by the order of columns.
-
-    Parameters
-    ----------
-    model
-        A fitted regressor.
-    frame
-        The table.
-
-    Returns
-    -------
-    Recipe
-        The recipe.
-    """
+    """How a table is read for a model: by its recipe, by the names of its inputs, or by the order of columns."""
     if (recipe := Recipe.of_model(model)) is not None:
         return recipe
     names = getattr(model, "feature_names_in_", None)
@@ -132,19 +103,7 @@ def _tell_score(
 
 
 def warn_of_seen_rows(model: Any, X: Any, y: Any, talk: Talk) -> None:
-    """Say it when a model is checked on rows that it was fitted to.
-
-    Parameters
-    ----------
-    model
-        A fitted regressor.
-    X
-        Inputs, (n, columns).
-    y
-        Responses, (n,).
-    talk
-        Where the note goes.
-    """
+    """Say it when a model is checked on rows that it was fitted to."""
     known, asked = np.column_stack(model.training_data()), np.column_stack([X, y])
     with np.errstate(all="ignore"):  # a damaged file may hold anything
         size = np.where(np.ptp(known, axis=0) > 0.0, np.ptp(known, axis=0), 1.0)

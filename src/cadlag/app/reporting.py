@@ -9,21 +9,7 @@ from cadlag.methods import load
 
 
 def report(model_path: Path, out: Path, data: Path | None, drop_missing: bool, talk: Talk) -> None:
-    """Write what a model found as one self-contained page.
-
-    Parameters
-    ----------
-    model_path
-        The model file.
-    out
-        The page.
-    data
-        A table of rows that the model has not seen, with the target, to check it on.
-    drop_missing
-        Whether rows with missing values are left out.
-    talk
-        Where words go.
-    """
+    """Write what a model found as one self-contained page."""
     check_place(out, model_path, *([] if data is None else [data]))
     page = need("cadlag.report", "cli")
     model = load(model_path)

@@ -11,23 +11,7 @@ PAPERS = ("loria2025",)
 
 
 def reproduce(paper: str, out: Path, only: Sequence[str] | None, quick: bool, fits: str, n_jobs: int) -> None:
-    """Make a paper's tables and figures.
-
-    Parameters
-    ----------
-    paper
-        Its name.
-    out
-        Directory for the results.
-    only
-        Which tables and figures; None for all.
-    quick
-        Whether few replicates and draws will do.
-    fits
-        "none" for the rows of the package, "missing" to do the fits that they lack, "again" to do all of them.
-    n_jobs
-        Processes.
-    """
+    """Make a paper's tables and figures."""
     if paper not in PAPERS:
         raise ValueError(f"there is no paper {paper!r}: try {', '.join(PAPERS)}")
     module = need(f"cadlag.papers.{paper}", "cli")

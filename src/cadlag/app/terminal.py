@@ -13,17 +13,6 @@ _LONG = re.compile(rf"\S{{{LONGEST_WORD},}}")
 
 
 def readable(text: str) -> str:
-    """A text from anywhere, for a terminal.
-
-    Parameters
-    ----------
-    text
-        What is to be said.
-
-    Returns
-    -------
-    str
-        The same with control characters as escapes, and words beyond 200 characters cut in their middle.
-    """
+    """A text from anywhere, for a terminal."""
     seen = _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
     return _LONG.sub(lambda found: f"{found[0][:80]}[...]{found[0][-40:]}", seen)

@@ -39,18 +39,7 @@ _WHOLE: set[Path] = set()  # folders that this process has looked at and found r
 
 
 def cached(name: str) -> Path:
-    """Return the folder of a UCI regression in the cache, fetching it if it is not there.
-
-    Parameters
-    ----------
-    name
-        A name in `CHECKSUMS`.
-
-    Returns
-    -------
-    Path
-        A folder with all of `FILES`.
-    """
+    """Return the folder of a UCI regression in the cache, fetching it if it is not there."""
     folder = cache_folder() / "uci" / name
     if not folder.is_dir():
         try:
@@ -120,18 +109,7 @@ def _read_url(url: str) -> bytes:
 
 
 def checksum(folder: Path) -> str:
-    """Return the SHA-256 of the numbers in a folder's files.
-
-    Parameters
-    ----------
-    folder
-        Holds all of `FILES`.
-
-    Returns
-    -------
-    str
-        Hexadecimal.
-    """
+    """Return the SHA-256 of the numbers in a folder's files."""
     digest = hashlib.sha256()
     for file in FILES:
         numbers = np.loadtxt(folder / file, ndmin=2)

@@ -71,53 +71,20 @@ class Atom:
         return float(np.mean(np.exp(self.scales.log_noise)))
 
     def moments(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of the function.
-
-        Parameters
-        ----------
-        X
-            New inputs with intercept, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) each.
-        """
+        """Mean and variance of the function, (m,) each."""
         new = self.model.layers(self.scales, X)
         cross = self.model.cross(new, self.points)
         return self.conditioner.moments(cross, new.log_variance + self.scales.log_output)
 
     def mean(self, X: Array) -> Array:
-        """Mean of the function alone, which needs no solve.
-
-        Parameters
-        ----------
-        X
-            New inputs with intercept, (m, p).
-
-        Returns
-        -------
-        Array
-            (m,).
-        """
+        """Mean of the function alone, which needs no solve, (m,)."""
         new = self.model.layers(self.scales, X)
         cross = self.model.cross(new, self.points)
         weighted = cross @ (self.conditioner.weight * self.conditioner.beta)
         return weighted * np.exp(0.5 * (new.log_variance + self.scales.log_output))
 
     def joint(self, X: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the function.
-
-        Parameters
-        ----------
-        X
-            New inputs with intercept, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) and (m, m).
-        """
+        """Mean and covariance of the function."""
         new = self.model.layers(self.scales, X)
         cross = self.model.cross(new, self.points)
         own = self.model.cross(new, new)

@@ -105,36 +105,12 @@ class GroupedProcess(KernelProcess):
         return self._end_of_centres + self.likelihood.n_unknown
 
     def own_position(self, position: Array, group: int) -> Array:
-        """What one group makes of a position.
-
-        Parameters
-        ----------
-        position
-            Of the whole.
-        group
-            Its number, from 0.
-
-        Returns
-        -------
-        Array
-            A position of :attr:`one`: the group's log scales, and log noise variance unless known.
-        """
+        """What one group makes of a position."""
         size = self.one.n_scales
         return np.concatenate((position[group * size : (group + 1) * size], position[self._end_of_centres :]))
 
     def centres(self, positions: Array) -> Array:
-        """The centres in positions, 0 where a column has none.
-
-        Parameters
-        ----------
-        positions
-            (..., dimension).
-
-        Returns
-        -------
-        Array
-            (..., G, p).
-        """
+        """The centres in positions, 0 where a column has none, (..., G, p)."""
         values = np.zeros((*positions.shape[:-1], self.n_groups, self.n_inputs))
         if self.n_centred:
             values[..., -self.n_centred :] = self._by_group(positions[..., self.n_scales : self._end_of_centres])
@@ -166,7 +142,7 @@ class GroupedProcess(KernelProcess):
         return values
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Those of one group, of its centre, and of the rows at which the function is watched."""
+        """Names of one group's scales, of its centre, and of the rows at which the function is watched."""
         own = super().labels(names)
         return {**own, "centers": own["input_scales"][-len(names) :], **self.probe_labels()}
 
@@ -264,20 +240,7 @@ class GroupedProcess(KernelProcess):
         return LEAPS * self.n_groups
 
     def leap(self, rng: np.random.Generator, position: Array) -> Array:
-        """A proposal under which the prior is reversible: a centre moves, or scales do, or a whole group is another.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        position
-            Where.
-
-        Returns
-        -------
-        Array
-            Another position.
-        """
+        """A proposal under which the prior is reversible: a centre moves, or scales do, or a whole group is another."""
         moves = (self._walk, self._renew, self._shift, self._exchange) if self.n_centred else (self._walk, self._renew)
         return moves[rng.integers(len(moves))](rng, position)
 

@@ -112,18 +112,7 @@ class KernelProcess(PowerLadder, Model):
         return replace(self, y=y, likelihood=self.likelihood.given(relative))
 
     def scales(self, position: Array) -> Scales:
-        """Read a position.
-
-        Parameters
-        ----------
-        position
-            Log scales, and log noise variance unless known.
-
-        Returns
-        -------
-        Scales
-            Every scale, the fixed ones included.
-        """
+        """Every scale at a position, the fixed ones included."""
         p = self.n_inputs
         log_c = np.zeros(self.depth + 1)
         if self.n_scales:
@@ -146,18 +135,7 @@ class KernelProcess(PowerLadder, Model):
         return math.log(self.n_inputs) if self.preset == "published_code" else 0.0
 
     def named(self, positions: Array) -> dict[str, Array]:
-        """Draws by name, on their natural scale.
-
-        Parameters
-        ----------
-        positions
-            (..., dimension).
-
-        Returns
-        -------
-        dict[str, Array]
-            `input_scales`, `layer_scales`, `noise_variance`, those that are random.
-        """
+        """Draws by name, on their natural scale."""
         p, values = self.n_inputs, {}
         if self.n_scales:
             values["input_scales"] = np.exp(positions[..., :p])
@@ -168,56 +146,23 @@ class KernelProcess(PowerLadder, Model):
         return values
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Of the inputs' scales, the intercept's first where there is one, and of the layers'."""
+        """Names of the inputs' scales, the intercept's first where there is one, and of the layers'."""
         own = labels_beside("intercept", names) if self.n_inputs > len(names) else distinct(names)
         return {"input_scales": own, "layer_scales": [f"c{k}" for k in self.random_layers]}
 
     # Prior -----------------------------------------------------------------------------------------------------------
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
-        """One draw of all unknowns from the prior.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-
-        Returns
-        -------
-        Array
-            A position.
-        """
+        """One draw of all unknowns from the prior."""
         log_s = self.law.sample_log(rng, self.n_scales)
         return np.append(log_s, self.likelihood.sample(rng)) if self.likelihood.n_unknown else log_s
 
     def log_prior(self, position: Array) -> float:
-        """Log prior density of the logarithms.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        float
-            Log density.
-        """
+        """Log prior density of the logarithms."""
         return self.log_prior_gradient(position)[0]
 
     def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
-        """Log prior density and gradient.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Value and gradient.
-        """
+        """Log prior density and gradient."""
         gradient = np.zeros(self.dimension)
         value = 0.0
         if self.n_scales:
@@ -231,38 +176,12 @@ class KernelProcess(PowerLadder, Model):
     # Likelihood ------------------------------------------------------------------------------------------------------
 
     def layers(self, scales: Any, X: Array | None = None) -> Points:
-        """The recursion's diagonals and unit vectors.
-
-        Parameters
-        ----------
-        scales
-            All scales.
-        X
-            Inputs with intercept; the training inputs by default.
-
-        Returns
-        -------
-        kernels.Layers
-            What kernel entries are made of.
-        """
+        """The recursion's diagonals and unit vectors."""
         inputs = self.X if X is None else X
         return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order, self.constant)
 
     def cross(self, rows: Points, columns: Points) -> Array:
-        """Correlations of the function between two sets of inputs.
-
-        Parameters
-        ----------
-        rows
-            Layers of m inputs.
-        columns
-            Layers of n inputs.
-
-        Returns
-        -------
-        Array
-            (m, n).
-        """
+        """Correlations of the function between two sets of inputs, (m, n)."""
         return kernels.cross_correlations(rows, columns)
 
     def _buffer(self, name: str = "correlation") -> Array:
@@ -282,41 +201,13 @@ class KernelProcess(PowerLadder, Model):
         return points, data, self._correlate(points, data.weight)
 
     def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
-        """The observations in units of their standard deviations, and the lower triangle of their correlations.
-
-        Parameters
-        ----------
-        position
-            Where.
-        floor
-            Standard deviation of more noise.
-
-        Returns
-        -------
-        tuple[gaussian.Observed, Array]
-            Variances and correlations; the latter a buffer that the next call overwrites.
-        """
+        """The observations in units of their standard deviations, and the lower triangle of their correlations."""
         return self._observe(self.scales(position), floor)[1:]
 
     def log_likelihood(
         self, position: Array, floor: float = 0.0, marginal: Callable[..., float] = gaussian.log_marginal
     ) -> float:
-        """log p(y | scales, noise), -inf where the covariance cannot be factorised.
-
-        Parameters
-        ----------
-        position
-            Where.
-        floor
-            Standard deviation of more noise.
-        marginal
-            The log density of the observations, given their correlations.
-
-        Returns
-        -------
-        float
-            Log likelihood.
-        """
+        """log p(y | scales, noise), -inf where the covariance cannot be factorised."""
         if len(self.y) == 0:
             return 0.0
         try:
@@ -329,22 +220,7 @@ class KernelProcess(PowerLadder, Model):
     def log_likelihood_gradient(
         self, position: Array, floor: float = 0.0, marginal: Callable[..., Any] = gaussian.log_marginal_gradient
     ) -> tuple[float, Array]:
-        """Log likelihood and its gradient (zero where it is -inf).
-
-        Parameters
-        ----------
-        position
-            Where.
-        floor
-            Standard deviation of more noise.
-        marginal
-            The log density of the observations with its gradient, given their correlations.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Value and gradient.
-        """
+        """Log likelihood and its gradient (zero where it is -inf)."""
         failed = -math.inf, np.zeros(self.dimension)
         if len(self.y) == 0:
             return 0.0, np.zeros(self.dimension)
@@ -368,42 +244,14 @@ class KernelProcess(PowerLadder, Model):
             gradient[: self.n_scales] = self.by_scales(by_weight, by_inner, float(marginal.log_signal.sum()))
 
     def by_scales(self, by_weight: Array, by_inner: Array, by_output: float) -> Array:
-        """Derivatives by the random log s's and log c's.
-
-        Parameters
-        ----------
-        by_weight
-            Derivatives by `log_weights`, (p,).
-        by_inner
-            Derivatives by log c_2 .. log c_K.
-        by_output
-            Derivative by log c_{K+1}.
-
-        Returns
-        -------
-        Array
-            In the order of a position.
-        """
+        """Derivatives by the random log s's and log c's."""
         by_layer = np.concatenate(([by_weight.sum()], by_inner, [by_output]))
         return np.concatenate((by_weight, by_layer[self._layer_slice]))
 
     # Hidden layers ---------------------------------------------------------------------------------------------------
 
     def covariances(self, position: Array, X: Array | None = None) -> Iterator[Array]:
-        """Σ_0, Σ_1, .. Σ_K at given inputs.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        X
-            Inputs with intercept; the training inputs by default.
-
-        Yields
-        ------
-        Array
-            Full symmetric matrices.
-        """
+        """Σ_0, Σ_1, .. Σ_K at given inputs."""
         scales = self.scales(position)
         inputs = self.X if X is None else X
         log_c1 = self.log_layer_scale(position, 1)
@@ -415,36 +263,12 @@ class KernelProcess(PowerLadder, Model):
             yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)
 
     def covariance(self, position: Array, X: Array | None = None) -> Array:
-        """c_{K+1} Σ_K, the covariance of the function at given inputs.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        X
-            Inputs with intercept; the training inputs by default.
-
-        Returns
-        -------
-        Array
-            Full symmetric matrix.
-        """
+        """c_{K+1} Σ_K, the covariance of the function at given inputs."""
         *_, last = self.covariances(position, X)
         return math.exp(self.scales(position).log_output) * last
 
     def information(self, position: Array) -> Array:
-        """Mutual information -½ log(1 - ρ²) of the function at row i and at row m + i of 2m rows.
-
-        Parameters
-        ----------
-        position
-            Scales.
-
-        Returns
-        -------
-        Array
-            (m,).
-        """
+        """Mutual information -½ log(1 - ρ²) of the function at row i and at row m + i of 2m rows."""
         m, scales = len(self.X) // 2, self.scales(position)
         values = np.empty(m)
         for i in range(m):
@@ -454,20 +278,7 @@ class KernelProcess(PowerLadder, Model):
         return values
 
     def log_layer_scale(self, position: Array, layer: int) -> float:
-        """log c_layer, random or not.
-
-        Parameters
-        ----------
-        position
-            A draw.
-        layer
-            k in 1..K+1.
-
-        Returns
-        -------
-        float
-            Its logarithm.
-        """
+        """log c_layer, random or not."""
         scales = self.scales(position)
         first = float(position[self.n_inputs]) if self.n_scales and 1 in self.random_layers else 0.0
         return float(np.concatenate(([first], scales.log_inner, [scales.log_output]))[layer - 1])
@@ -475,49 +286,16 @@ class KernelProcess(PowerLadder, Model):
     # Given the scales ------------------------------------------------------------------------------------------------
 
     def condition(self, position: Array) -> Atom:
-        """The Gaussian process that one draw stands for, given the data.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        Atom
-            Conditions to a normal law at any new inputs.
-        """
+        """The Gaussian process that one draw stands for, given the data."""
         return self.condition_observed(position)[0]
 
     def condition_observed(self, position: Array) -> tuple[Atom, gaussian.Observed]:
-        """The same with the observations that it was conditioned on.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        tuple[Atom, gaussian.Observed]
-            The conditional process, and the observations in units of their standard deviations.
-        """
+        """The Gaussian process that one draw stands for, and the observations that it was conditioned on."""
         scales = self.scales(position)
         points, data, correlation = self._observe(scales)
         return Atom(self, scales, points, gaussian.condition(correlation, data)), data
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
-        """Each row given the scales and all the others.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        LeftOut
-            Errors, variances and log densities.
-        """
+        """Each row given the scales and all the others."""
         _, data, correlation = self._observe(self.scales(position))
         return gaussian.leave_one_out(correlation, data)

@@ -111,40 +111,14 @@ def arc_cosine_scalar(order: int, theta: float) -> float:
 
 
 def arc_cosine(order: int, theta: float | Array) -> Array:
-    """Arc-cosine function J_δ of Cho and Saul, with full relative accuracy up to θ = π.
-
-    Parameters
-    ----------
-    order
-        The order δ ≥ 0 of the activation max(0, u)^δ.
-    theta
-        Angles in [0, π].
-
-    Returns
-    -------
-    Array
-        J_δ(θ), of the shape of `theta`.
-    """
+    """Arc-cosine function J_δ of Cho and Saul, with full relative accuracy up to θ = π."""
     angles = np.asarray(theta, dtype=float)
     values = np.array([arc_cosine_scalar(order, t) if t < math.pi else 0.0 for t in angles.ravel()])
     return values.reshape(angles.shape)
 
 
 def normalised_arc_cosine(order: int, cosine: float | Array) -> Array:
-    """ρ = J_δ(θ)/J_δ(0) as a function of cos θ, as used inside the recursion.
-
-    Parameters
-    ----------
-    order
-        The order δ ≥ 0.
-    cosine
-        Values of cos θ.
-
-    Returns
-    -------
-    Array
-        ρ, of the shape of `cosine`.
-    """
+    """ρ = J_δ(θ)/J_δ(0) as a function of cos θ, as used inside the recursion."""
     cosines = np.asarray(cosine, dtype=float)
     return np.array([rho_of(order, c) for c in cosines.ravel()]).reshape(cosines.shape)
 

@@ -96,26 +96,7 @@ def _carry(
 
 
 def layers(X: Array, log_weights: Array, log_scales: Array, order: int, constant: float = 1.0) -> Layers:
-    """Carry the diagonal of the recursion for one set of inputs.
-
-    Parameters
-    ----------
-    X
-        Inputs X̃, an intercept column included where there is one: (n, p).
-    log_weights
-        log(c_1 s_j / d₁): (p,).
-    log_scales
-        log c_2 .. log c_K: (K-1,).
-    order
-        The order δ.
-    constant
-        Factor on F_δ in every layer: 1 for the paper's 1/π, ½ for the literal second moment 1/(2π).
-
-    Returns
-    -------
-    Layers
-        Unit vectors and layer weights.
-    """
+    """Carry the diagonal of the recursion for one set of inputs."""
     log_weights, log_scales = np.asarray(log_weights, dtype=float), np.asarray(log_scales, dtype=float)
     return Layers(order, *_carry(X, log_weights, log_scales, order, _log_double_factorial(order) + math.log(constant)))
 
@@ -251,22 +232,7 @@ def _fill_cross(
 
 
 def correlations(points: Layers, weight: Array, out: Array | None = None) -> Array:
-    """Lower triangle of w_k w_h ρ_kh, unit diagonal: the correlations of y when w² is the share of Σ_K in it.
-
-    Parameters
-    ----------
-    points
-        The layers of the inputs.
-    weight
-        w, (n,); ones give the correlations of Σ_K.
-    out
-        An (n, n) C-ordered buffer; its upper triangle is not touched.
-
-    Returns
-    -------
-    Array
-        The buffer, filled below and on the diagonal.
-    """
+    """Lower triangle of w_k w_h ρ_kh, unit diagonal: the correlations of y when w² is the share of Σ_K in it."""
     n = points.unit.shape[1]
     out = np.zeros((n, n)) if out is None else out
     _fill_lower(
@@ -276,20 +242,7 @@ def correlations(points: Layers, weight: Array, out: Array | None = None) -> Arr
 
 
 def cross_correlations(rows: Layers, columns: Layers) -> Array:
-    """Correlations of Σ_K between two sets of inputs at the same scales.
-
-    Parameters
-    ----------
-    rows
-        Layers of the first set, m inputs.
-    columns
-        Layers of the second set, n inputs.
-
-    Returns
-    -------
-    Array
-        (m, n) correlations.
-    """
+    """Correlations of Σ_K between two sets of inputs at the same scales."""
     out = np.empty((rows.unit.shape[1], columns.unit.shape[1]))
     _fill_cross(
         rows.order, rows.unit, rows.inputs, rows.inverse_norm, rows.b, rows.g,

@@ -212,23 +212,7 @@ def reverse(
 ) -> tuple[Array, Array]:
     """Reverse mode: the gradient with respect to `log_weights` and `log_scales` of :func:`layers`.
 
-    Parameters
-    ----------
-    points
-        The layers of the inputs.
-    weight
-        The weights w given to :func:`correlations`, here held fixed.
-    adjoint
-        Derivative of the target by each pair w_k w_h ρ_kh, in the strict lower triangle; overwritten.
-    log_variance_adjoint
-        Derivative of the target by `log_variance`.
-    moved
-        Where given, p zeros that become the derivative by a common shift of each column of the inputs.
-
-    Returns
-    -------
-    tuple[Array, Array]
-        Gradients of lengths p and K-1.
+    `adjoint` is overwritten.
     """
     p, depth = points.unit.shape[0] - 1, points.b.shape[0]
     total, by_shift = np.zeros(p), np.empty(0) if moved is None else moved

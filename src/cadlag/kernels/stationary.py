@@ -111,20 +111,7 @@ def _distances(A: Array, B: Array, weights: Array) -> Array:
 
 
 def matern(r: Array, nu: float) -> Array:
-    """(r^ν K_ν(r)) / (2^(ν-1) Γ(ν)) for any ν.
-
-    Parameters
-    ----------
-    r
-        Distances over the range.
-    nu
-        Smoothness ν.
-
-    Returns
-    -------
-    Array
-        Correlations.
-    """
+    """(r^ν K_ν(r)) / (2^(ν-1) Γ(ν)) for any ν."""
     return _bessel(r, nu, nu, 1.0)
 
 
@@ -158,75 +145,21 @@ class Stationary:
     nu: float = 1.5
 
     def n_ranges(self, n_inputs: int) -> int:
-        """Number of ranges: one for each input, or one for all.
-
-        Parameters
-        ----------
-        n_inputs
-            Number of inputs.
-
-        Returns
-        -------
-        int
-            How many.
-        """
+        """Number of ranges: one for each input, or one for all."""
         return n_inputs if self.kind == "expsep" else 1
 
     def below(self, X: Array, ranges: Array) -> Array:
-        """Correlations among the rows of X.
-
-        Parameters
-        ----------
-        X
-            (n, p).
-        ranges
-            d.
-
-        Returns
-        -------
-        Array
-            (n, n), lower triangle.
-        """
+        """Correlations among the rows of X."""
         weights, shape = self._weights(ranges, X), self._shape
         return _below(X, weights, shape) if shape in _CLOSED else matern(_distances(X, X, weights), shape)
 
     def cross(self, A: Array, B: Array, ranges: Array) -> Array:
-        """Correlations between the rows of A and of B.
-
-        Parameters
-        ----------
-        A
-            (m, p).
-        B
-            (n, p).
-        ranges
-            d.
-
-        Returns
-        -------
-        Array
-            (m, n).
-        """
+        """Correlations between the rows of A and of B, (m, n)."""
         weights, shape = self._weights(ranges, B), self._shape
         return _cross(A, B, weights, shape) if shape in _CLOSED else matern(_distances(A, B, weights), shape)
 
     def pull_back(self, X: Array, ranges: Array, pairs: Array) -> Array:
-        """Derivative by the log ranges.
-
-        Parameters
-        ----------
-        X
-            (n, p).
-        ranges
-            d.
-        pairs
-            Derivative by the correlation of each pair, below the diagonal.
-
-        Returns
-        -------
-        Array
-            As many as there are ranges.
-        """
+        """Derivative by the log ranges."""
         weights, shape = self._weights(ranges, X), self._shape
         if shape in _CLOSED:
             by_input = _pull_back(X, weights, pairs, shape)

@@ -48,22 +48,7 @@ class Observed:
 
 
 def observe(y: Array, log_signal: Array, log_noise: Array | float) -> Observed:
-    """Split the variance of each observation into process and noise, in logs.
-
-    Parameters
-    ----------
-    y
-        Observations.
-    log_signal
-        Log variance of the process at each of them.
-    log_noise
-        Log variance of the noise, one number or one for each.
-
-    Returns
-    -------
-    Observed
-        Weights, scaled observations and log total variances.
-    """
+    """Split the variance of each observation into process and noise, in logs."""
     each = log_noise if isinstance(log_noise, np.ndarray) else np.full(1, log_noise)
     return Observed(*_split(y, log_signal, each))
 
@@ -82,18 +67,7 @@ def _split(y: Array, log_signal: Array, log_noise: Array) -> tuple[Array, Array,
 
 
 def factorise(matrix: Array) -> Array:
-    """Cholesky factor in place.
-
-    Parameters
-    ----------
-    matrix
-        C-ordered, lower triangle in use; overwritten by Uᵀ there.
-
-    Returns
-    -------
-    Array
-        The transposed view U, as LAPACK wants it.
-    """
+    """Cholesky factor in place."""
     factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
     if info != 0:
         raise NotPositiveDefiniteError(f"leading minor {info} of a {len(matrix)}-row covariance is not positive")
@@ -101,18 +75,7 @@ def factorise(matrix: Array) -> Array:
 
 
 def inverse(matrix: Array) -> tuple[Array, float]:
-    """Full inverse and log determinant; the matrix is overwritten.
-
-    Parameters
-    ----------
-    matrix
-        C-ordered, lower triangle in use.
-
-    Returns
-    -------
-    tuple[Array, float]
-        A new symmetric matrix, log|matrix|.
-    """
+    """Full inverse and log determinant; the matrix is overwritten."""
     if len(matrix) == 0:
         return matrix.copy(), 0.0
     factor = factorise(matrix)
@@ -132,36 +95,12 @@ def _mirrored(lower: Array) -> Array:
 
 
 def lower_factor(matrix: Array) -> Array:
-    """Lower Cholesky factor of a small matrix, which is left as it is.
-
-    Parameters
-    ----------
-    matrix
-        Symmetric positive definite.
-
-    Returns
-    -------
-    Array
-        L with LLᵀ = matrix.
-    """
+    """Lower Cholesky factor of a small matrix, which is left as it is."""
     return np.tril(factorise(np.array(matrix, dtype=float, order="C")).T)
 
 
 def log_marginal(correlation: Array, data: Observed) -> float:
-    """ℓ; `correlation` is overwritten by its factor.
-
-    Parameters
-    ----------
-    correlation
-        P, lower triangle.
-    data
-        The observations.
-
-    Returns
-    -------
-    float
-        Log density of the observations.
-    """
+    """ℓ; `correlation` is overwritten by its factor."""
     factor = factorise(correlation)
     return _value(factor, data.log_total, blas.dtrsv(factor, data.scaled, lower=0, trans=1))
 
@@ -216,20 +155,7 @@ def differentiate(beta: Array, scaled: Array, share: Array, weight: Array, inver
 
 
 def log_marginal_gradient(correlation: Array, data: Observed) -> MarginalGradient:
-    """ℓ with its gradient; `correlation` is overwritten by the pair derivatives.
-
-    Parameters
-    ----------
-    correlation
-        P, lower triangle.
-    data
-        The observations.
-
-    Returns
-    -------
-    MarginalGradient
-        Value and derivatives.
-    """
+    """ℓ with its gradient; `correlation` is overwritten by the pair derivatives."""
     factor = factorise(correlation)
     z = blas.dtrsv(factor, data.scaled, lower=0, trans=1)
     value = _value(factor, data.log_total, z)
@@ -258,58 +184,19 @@ class Conditioner:
     weight: Array
 
     def moments(self, cross: Array, log_signal: Array) -> tuple[Array, Array]:
-        """Mean and variance of the process at new inputs.
-
-        Parameters
-        ----------
-        cross
-            Correlations ρ of the process between new inputs and observations, (m, n); overwritten.
-        log_signal
-            Log process variance at the new inputs.
-
-        Returns
-        -------
-        tuple[Array, Array]
-            Means and variances, (m,) each.
-        """
+        """Mean and variance of the process at new inputs. `cross` is overwritten."""
         mean, half = self.project(cross)
         share = 1.0 - np.einsum("nm,nm->m", half, half)
         return mean * np.exp(0.5 * log_signal), np.exp(log_signal) * np.maximum(share, 0.0)
 
     def joint(self, cross: Array, own: Array, log_signal: Array) -> tuple[Array, Array]:
-        """Mean and full covariance of the process at new inputs.
-
-        Parameters
-        ----------
-        cross
-            As in :meth:`moments`; overwritten.
-        own
-            Correlations of the process among the new inputs, (m, m).
-        log_signal
-            Log process variance at the new inputs.
-
-        Returns
-        -------
-        tuple[Array, Array]
-            Mean (m,) and covariance (m, m).
-        """
+        """Mean and full covariance of the process at new inputs. `cross` is overwritten."""
         mean, half = self.project(cross)
         sd = np.exp(0.5 * log_signal)
         return mean * sd, (own - half.T @ half) * np.outer(sd, sd)
 
     def project(self, cross: Array) -> tuple[Array, Array]:
-        """Mean of the process over its standard deviation, and U⁻ᵀ(w∘ρ), at new inputs.
-
-        Parameters
-        ----------
-        cross
-            As in :meth:`moments`; overwritten.
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (m,) and (n, m).
-        """
+        """Mean of the process over its standard deviation, and U⁻ᵀ(w∘ρ), at new inputs. `cross` is overwritten."""
         if len(self.beta) == 0:  # no data: LAPACK refuses empty matrices
             return np.zeros(len(cross)), np.zeros((0, len(cross)))
         cross *= self.weight
@@ -319,20 +206,7 @@ class Conditioner:
 
 
 def condition(correlation: Array, data: Observed) -> Conditioner:
-    """Prepare conditioning; `correlation` is overwritten by its factor.
-
-    Parameters
-    ----------
-    correlation
-        P, lower triangle.
-    data
-        The observations.
-
-    Returns
-    -------
-    Conditioner
-        The conditional process.
-    """
+    """Prepare conditioning; `correlation` is overwritten by its factor."""
     if len(correlation) == 0:
         return Conditioner(correlation, data.scaled, data.weight)
     factor = factorise(correlation)
@@ -368,24 +242,7 @@ def leave_one_out(correlation: Array, data: Observed) -> LeftOut:
 
 
 def sample_normal(rng: np.random.Generator, mean: Array, covariance: Array, n_samples: int) -> Array:
-    """Joint normal draws from a covariance that may be singular.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    mean
-        (m,).
-    covariance
-        (m, m), positive semi-definite up to rounding.
-    n_samples
-        How many draws.
-
-    Returns
-    -------
-    Array
-        (n_samples, m).
-    """
+    """Joint normal draws from a covariance that may be singular, (n_samples, m)."""
     # Rounding can leave a zero eigenvalue slightly negative; this only touches draws, never a likelihood.
     values, vectors = np.linalg.eigh(0.5 * (covariance + covariance.T))
     root = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -23,28 +23,7 @@ _COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 def log_marginal_of_sums(
     gram: Array, products: Array, square: float, n: int, variances: Array, noise: float
 ) -> tuple[float, Array, Array]:
-    """log N(y; 0, ΦA²Φᵀ + vI) from ΦᵀΦ, Φᵀy and yᵀy alone, with B = I + AΦᵀΦA/v = LLᵀ and c = L⁻¹AΦᵀy/v.
-
-    Parameters
-    ----------
-    gram
-        ΦᵀΦ, (m, m).
-    products
-        Φᵀy.
-    square
-        yᵀy.
-    n
-        Number of observations.
-    variances
-        The diagonal of A².
-    noise
-        v.
-
-    Returns
-    -------
-    tuple[float, Array, Array]
-        Log density, L (its lower triangle), c.
-    """
+    """log N(y; 0, ΦA²Φᵀ + vI) from ΦᵀΦ, Φᵀy and yᵀy alone, with B = I + AΦᵀΦA/v = LLᵀ and c = L⁻¹AΦᵀy/v."""
     m = len(variances)
     factor, half = np.zeros((m, m)), np.empty(m)
     log_det, explained = 0.0, 0.0
@@ -144,49 +123,16 @@ def _whiten(correlation: Array, data: Observed, columns: Array, variances: Array
 
 
 def log_marginal_with_columns(correlation: Array, data: Observed, columns: Array, variances: Array) -> float:
-    """log N(y; 0, D^½PD^½ + ΦA²Φᵀ); `correlation`, P, is overwritten.
-
-    Parameters
-    ----------
-    correlation
-        P, lower triangle.
-    data
-        The observations, with D.
-    columns
-        Φ, (n, m).
-    variances
-        The diagonal of A².
-
-    Returns
-    -------
-    float
-        Log density.
-    """
+    """log N(y; 0, D^½PD^½ + ΦA²Φᵀ); `correlation`, P, is overwritten."""
     return _whiten(correlation, data, columns, variances).value
 
 
 def log_marginal_gradient_with_columns(
     correlation: Array, data: Observed, columns: Array, variances: Array
 ) -> MarginalGradient:
-    """The same with its derivatives by P and by the parts of D; `correlation` is overwritten by the former.
+    """Log density with columns, its derivatives by P, by which `correlation` is overwritten, and by the parts of D.
 
     With G = P⁻¹Φ̃ and Q = GA L⁻ᵀ the inverse of P + Φ̃A²Φ̃ᵀ is P⁻¹ - QQᵀ.
-
-    Parameters
-    ----------
-    correlation
-        P, lower triangle.
-    data
-        The observations, with D.
-    columns
-        Φ, (n, m).
-    variances
-        The diagonal of A².
-
-    Returns
-    -------
-    MarginalGradient
-        Value and derivatives.
     """
     white = _whiten(correlation, data, columns, variances)
     spread = np.sqrt(variances)

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class Units(NamedTuple):
-    """A position, read."""
+    """A position of the network by parts: units, scales, amplitude and noise."""
 
     W: Array
     log_s: Array
@@ -27,7 +27,7 @@ class Units(NamedTuple):
     log_v: float
 
     def copy(self) -> "Units":
-        """The same in arrays of its own, for moves that change them."""
+        """Units in arrays of their own, for moves that change them."""
         log_inputs, log_bulk = self.log_inputs.copy(), self.log_bulk.copy()
         W, log_s, kinds = self.W.copy(), self.log_s.copy(), self.kinds.copy()
         return Units(W, log_s, kinds, log_inputs, log_bulk, self.log_tau, self.log_v)

@@ -60,7 +60,7 @@ class GivenUnits:
         return prior + self.log_likelihood_at(position, level) if math.isfinite(prior) else prior
 
     def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
-        """The same with its gradient."""
+        """Log prior + log likelihood, and the gradient."""
         if not self._allowed(position):
             return -math.inf, np.zeros(self.dimension)
         prior, by_prior = self.process.log_prior_gradient(position)

@@ -62,5 +62,5 @@ def free_scales(
 def move_input_scales(
     rng: np.random.Generator, model: StableNetwork, units: Units, ground: Ground, sums: Sums
 ) -> tuple[Units, Sums]:
-    """All of it; returns the units and what the likelihood needs of them."""
+    """Both kinds of moves of the input scales; returns the units and what the likelihood needs of them."""
     return free_scales(rng, model, hold_directions(rng, model, units), ground, sums)

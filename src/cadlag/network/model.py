@@ -92,7 +92,7 @@ class StableNetwork(Model):
 
     @cached_property
     def process(self) -> KernelProcess | None:
-        """The bulk."""
+        """The kernel process that is the bulk, or None."""
         if self.bulk_depth == 0:
             return None
         return KernelProcess(self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, likelihood=self.likelihood)
@@ -328,7 +328,7 @@ class StableNetwork(Model):
         return values
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Of the scales of the inputs and of the bulk, the intercept's first and the amplitude's last."""
+        """Names of the scales of inputs and bulk, the intercept's first and the amplitude's last."""
         own = labels_beside("intercept", names)
         amplitude, *others = labels_beside("amplitude", own)
         return {"input_scales": own[1:], "bulk_scales": [*others, amplitude], **self.probe_labels()}
@@ -338,7 +338,7 @@ class StableNetwork(Model):
         return super().draws(positions, stats, inputs, response) | self.function_at_probes(stats, response)
 
     def diagnostics(self, posterior: Posterior) -> dict[str, Any]:
-        """Those of the chains, and how many units help."""
+        """Diagnostics of the chains, and how many units help."""
         return {**posterior.diagnostics(), "units_in_use": float(np.median(posterior.stats["n_used"]))}
 
     def remarks(self, diagnostics: dict[str, Any]) -> list[str]:

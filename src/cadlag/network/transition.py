@@ -52,24 +52,7 @@ def size_of(y: Array) -> float:
 
 
 def gains_of_units(weights: Array, C: Array, variances: Array, noise: float) -> Array:
-    """Log likelihood less that without unit j, for each j, from its mean weight and its entry of C.
-
-    Parameters
-    ----------
-    weights
-        Mean output weights.
-    C
-        (vA⁻² + ΦᵀVΦ)⁻¹.
-    variances
-        a_j².
-    noise
-        v.
-
-    Returns
-    -------
-    Array
-        (M,); positive where the data want the unit.
-    """
+    """Log likelihood less that without unit j, for each j, from its mean weight and its entry of C."""
     own = noise * np.diagonal(C)
     with np.errstate(divide="ignore", invalid="ignore"):
         gains = 0.5 * (np.log(own / variances) + weights**2 / own)
@@ -77,7 +60,7 @@ def gains_of_units(weights: Array, C: Array, variances: Array, noise: float) -> 
 
 
 class Sweeps(Apart):
-    """Gibbs sweeps.
+    """Gibbs sweeps over units, scales and bulk.
 
     Parameters
     ----------
@@ -108,18 +91,7 @@ class Sweeps(Apart):
         return self.start_from(model.write(units))
 
     def start_from(self, position: Array) -> State:
-        """A state at a given position, with nothing learned yet.
-
-        Parameters
-        ----------
-        position
-            Where to start.
-
-        Returns
-        -------
-        State
-            A fresh state.
-        """
+        """A state at a given position, with nothing learned yet."""
         state: State = {"position": position, "iteration": 0}
         if self.target.process is not None:
             units = self.target.read(position)
@@ -202,20 +174,7 @@ class Sweeps(Apart):
     # Units and scales ------------------------------------------------------------------------------------------------
 
     def prepare(self, units: Units, ground: Ground) -> tuple[Rows, Members, Fit, Law]:
-        """What the compiled moves work on.
-
-        Parameters
-        ----------
-        units
-            The units, which the moves change in place.
-        ground
-            What they are added to.
-
-        Returns
-        -------
-        tuple[Rows, Members, Fit, Law]
-            Data, units, what they explain, their common law.
-        """
+        """What the compiled moves work on. `units` is overwritten."""
         model = self.target
         sums = ground.sums(model.weighted(units, ground))
         own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)

@@ -45,22 +45,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def evaluate_task(task: Task, load: Callable[[str, int], datasets.Dataset] = datasets.load_dataset) -> dict[str, float]:
-    """Fit a task's estimator and score its predictive distribution at the test inputs.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    load
-        The function from the task's data and seed to the regression problem.
-
-    Returns
-    -------
-    dict
-        The metrics of `metrics.score`, `fit_seconds`, `fit_cpu_seconds` (of this process alone: all of a fit without
-        workers), `predict_seconds`, `warned` (1 after a ConvergenceWarning) and every number in the model's
-        `diagnostics_` as `diag_...`.
-    """
+    """Fit a task's estimator and score its predictive distribution at the test inputs."""
     data = load(task.data, task.seed)
     with warnings.catch_warnings(record=True) as caught:
         # By default Python shows a repeated warning once, and later fits would seem to have converged.
@@ -123,24 +108,6 @@ def run(
     """Do the tasks that a row file does not hold yet, adding each as it finishes.
 
     A task that raises is reported and left undone; the others go on, and FailedTasksError at the end names the first.
-
-    Parameters
-    ----------
-    tasks
-        What to do; repetitions count once.
-    path
-        The row file.
-    evaluate
-        The function from task to metrics.
-    n_jobs
-        How many processes work at the same time.
-    progress
-        Whether to tell standard error about each finished task and the time left.
-
-    Returns
-    -------
-    list of Row
-        The rows of these tasks, from this run and earlier ones.
     """
     if n_jobs < 1:
         raise ValueError(f"n_jobs must be at least 1, got {n_jobs}.")

@@ -119,20 +119,7 @@ class RowFile:
 
 
 def key_of(record: Mapping[str, Any], path: str) -> tuple[Any, ...]:
-    """Return what tells the fit of a record from others, or say that its file holds something else.
-
-    Parameters
-    ----------
-    record
-        A record of a row file.
-    path
-        The file.
-
-    Returns
-    -------
-    tuple
-        Data, method, configuration and seed.
-    """
+    """Return what tells the fit of a record from others, or say that its file holds something else."""
     if missing := {*Row._fields[:4], "metrics", "seconds", "version"} - record.keys():
         raise ValueError(f"{path} holds no rows of fits, which have {min(missing)!r}; choose another file.")
     return tuple(record[name] for name in Row._fields[:4])
@@ -140,18 +127,7 @@ def key_of(record: Mapping[str, Any], path: str) -> tuple[Any, ...]:
 
 @cache
 def version_of(method: str) -> str:
-    """Return the installed version, and a mark of the sources that a method runs through, which a row is made by.
-
-    Parameters
-    ----------
-    method
-        A name in the registry; anything else is marked by the whole package.
-
-    Returns
-    -------
-    str
-        As 0.1.0+1234abcd.
-    """
+    """Return the installed version, and a mark of the sources that a method runs through, which a row is made by."""
     try:
         release = version("cadlag")
     except PackageNotFoundError:
@@ -163,18 +139,7 @@ def version_of(method: str) -> str:
 
 
 def sources_of(method: str) -> list[Path]:
-    """Return the files of the package that a method imports, at any remove.
-
-    Parameters
-    ----------
-    method
-        A name in the registry; anything else imports the whole package.
-
-    Returns
-    -------
-    list of Path
-        In alphabetical order.
-    """
+    """Return the files of the package that a method imports, at any remove."""
     root = Path(__file__).parents[1]
     if method not in METHODS:
         return sorted(root.rglob("*.py"))
@@ -204,24 +169,7 @@ def table(
     rows: Iterable[Row], by: Sequence[str] = ("data", "method"), metrics: Sequence[str] = TABLE_METRICS,
     published: Iterable[Mapping[str, str]] = (),
 ) -> str:  # fmt: skip
-    """Lay out mean (standard deviation) over seeds as plain text, whatever the order of the rows.
-
-    Parameters
-    ----------
-    rows
-        What `RowFile.read` returns.
-    by
-        The fields of a row whose values make the lines of the table.
-    metrics
-        The columns.
-    published
-        Figures from elsewhere (data, method, metric, mean, sd), on lines of their own for the same data.
-
-    Returns
-    -------
-    str
-        A header and a line for each group, aligned; n is the number of seeds.
-    """
+    """Lay out mean (standard deviation) over seeds as plain text, whatever the order of the rows."""
     if unknown := set(by) - set(Row._fields):
         raise ValueError(f"A row has no field {min(unknown)!r}; choose from {', '.join(Row._fields)}.")
     groups: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}
@@ -242,19 +190,7 @@ def table(
 
 
 def read_published(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Read figures as a paper prints them, such as those in papers/loria2025/printed.csv.
-
-    Parameters
-    ----------
-    path
-        A CSV file with the columns data, method, metric, mean and sd. Coverage is in percent. A line without a mean
-        stands for a dash, and a depth in a column L becomes part of the method's name.
-
-    Returns
-    -------
-    list of dict
-        For `table`, with coverage as a share.
-    """
+    """Read figures as a paper prints them, such as those in papers/loria2025/printed.csv."""
     with open(path, newline="", encoding="utf-8") as stream:
         reader = csv.DictReader(stream)
         figures = list(reader)

@@ -89,26 +89,7 @@ class Section:
 def picture(
     draw: Callable[[Any], Any], alt: str, height: float = 3.2, is_wide: bool = False, **options: Any
 ) -> Picture:
-    """Draw on axes of our own and keep the result as scalable graphics.
-
-    Parameters
-    ----------
-    draw
-        Draws on the axes that it gets.
-    alt
-        What the picture shows.
-    height
-        In inches.
-    is_wide
-        Whether it wants the whole width.
-    **options
-        For the axes.
-
-    Returns
-    -------
-    Picture
-        For the page.
-    """
+    """Draw on axes of our own and keep the result as scalable graphics."""
     with plt.rc_context(STYLE):
         axes = new_axes(height, own=True, **options)
         draw(axes)
@@ -124,22 +105,7 @@ def _kept(axes: Any, alt: str, is_wide: bool = False) -> Picture:
 
 
 def sheet(title: str, table: Any, most: int = _MOST_ROWS) -> Sheet:
-    """A table of a model as text.
-
-    Parameters
-    ----------
-    title
-        What it lists.
-    table
-        Columns by name.
-    most
-        Rows shown.
-
-    Returns
-    -------
-    Sheet
-        For the page.
-    """
+    """A table of a model as text."""
     rows = [[_cell(value) for value in row] for row in zip(*(table[name] for name in table))]
     left = len(rows) - most
     return Sheet(f"{title} (the first {most} of {len(rows)})" if left > 0 else title, list(table), rows[:most])
@@ -152,18 +118,7 @@ def _cell(value: Any) -> str:
 
 
 def sections(evidence: Evidence) -> list[Section]:
-    """All sections that this model has something for.
-
-    Parameters
-    ----------
-    evidence
-        What the model showed.
-
-    Returns
-    -------
-    list[Section]
-        In the page's order.
-    """
+    """All sections that this model has something for."""
     makers = (_fit, _dependences, _breaks, _relevance, _calibration, _residuals, _chains, _kernels)
     return [section for make in makers for section in make(evidence)]
 
@@ -217,7 +172,7 @@ def _dependences(evidence: Evidence) -> Iterator[Section]:
 
 
 def _dependence(evidence: Evidence, columns: list[int], n_atoms: int) -> Any:
-    """Of the function on one input, or on a category by its columns."""
+    """How the function depends on one input, or on a category by its columns."""
     given = columns if len(columns) > 1 else columns[0]
     ax = plots.plot_partial_dependence(evidence.model, given, n_atoms=n_atoms, ax=new_axes(2.8, own=True))
     return _named(ax, evidence, columns[0])

@@ -14,18 +14,7 @@ _GAMMA, _T0, _KAPPA = 0.05, 10.0, 0.75
 
 
 def windows(n_warmup: int) -> list[int]:
-    """Iterations at which the covariance is renewed: a start, doubling windows, and an end for the step size alone.
-
-    Parameters
-    ----------
-    n_warmup
-        Length of the warm-up.
-
-    Returns
-    -------
-    list[int]
-        Iteration numbers, increasing.
-    """
+    """Iterations at which the covariance is renewed: a start, doubling windows, and an end for the step size alone."""
     here, last, size = first_window(n_warmup), int(0.95 * n_warmup), max(int(0.02 * n_warmup), 10)
     ends: list[int] = []
     while here + size <= last:
@@ -36,18 +25,7 @@ def windows(n_warmup: int) -> list[int]:
 
 
 def first_window(n_warmup: int) -> int:
-    """Iterations left out of every covariance: the way from the start to where the mass is.
-
-    Parameters
-    ----------
-    n_warmup
-        Length of the warm-up.
-
-    Returns
-    -------
-    int
-        That number.
-    """
+    """Iterations left out of every covariance: the way from the start to where the mass is."""
     return int(0.02 * n_warmup)
 
 

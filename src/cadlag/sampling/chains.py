@@ -55,7 +55,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run.
+    """Which sampler to run, and for how long it adapts.
 
     Attributes
     ----------
@@ -72,55 +72,18 @@ class Plan:
     options: dict[str, Any] = field(default_factory=dict)
 
     def kernel(self, model: Any) -> Any:
-        """The kernel for a model.
-
-        Parameters
-        ----------
-        model
-            A target.
-
-        Returns
-        -------
-        Any
-            A transition kernel.
-        """
+        """The kernel for a model."""
         make = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
         return make(model, self.n_warmup, **self.options)
 
 
 def new_chains(seed: np.random.SeedSequence, n_chains: int) -> list[State]:
-    """Chains that have not started, each with a generator of its own.
-
-    Parameters
-    ----------
-    seed
-        Parent of all seeds.
-    n_chains
-        How many.
-
-    Returns
-    -------
-    list[State]
-        Chain states.
-    """
+    """Chains that have not started, each with a generator of its own."""
     return [{"rng": np.random.PCG64(s).state, "kernel": None, "done": 0} for s in seed.spawn(n_chains)]
 
 
 def checked_chain(tree: Any, dimension: int) -> State:
-    """A chain that a file holds, if it is one that can go on: for the compiled code looks at no bounds.
-
-    Parameters
-    ----------
-    tree
-        What the file holds.
-    dimension
-        Length of a position.
-
-    Returns
-    -------
-    State
-        The same tree.
-    """
+    """A chain that a file holds, if it is one that can go on: for the compiled code looks at no bounds."""
     try:
         np.random.PCG64().state = tree["rng"]
         fits = type(tree["done"]) is int and tree["done"] >= 0
@@ -133,24 +96,7 @@ def checked_chain(tree: Any, dimension: int) -> State:
 
 
 def advance(model: Any, plan: Plan, chain: State, n: int) -> Block:
-    """Run one chain for n iterations.
-
-    Parameters
-    ----------
-    model
-        The target.
-    plan
-        Sampler and warm-up.
-    chain
-        Where the chain stands.
-    n
-        How many iterations.
-
-    Returns
-    -------
-    Block
-        Draws, statistics and the chain afterwards.
-    """
+    """Run one chain for n iterations."""
     started = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):
         bits = np.random.PCG64()
@@ -175,64 +121,19 @@ class Store:
         self.blocks: list[list[Block]] = [[] for _ in range(n_chains)]
 
     def add(self, chain: int, block: Block) -> None:
-        """Keep one more block of a chain.
-
-        Parameters
-        ----------
-        chain
-            Which chain.
-        block
-            The block.
-        """
+        """Keep one more block of a chain."""
         self.blocks[chain].append(block)
 
     def reached(self, chain: int) -> int:
-        """Iterations of a chain that are in store.
-
-        Parameters
-        ----------
-        chain
-            Which chain.
-
-        Returns
-        -------
-        int
-            Where its last block ends.
-        """
+        """Iterations of a chain that are in store."""
         return self.blocks[chain][-1].end if self.blocks[chain] else 0
 
     def history(self, chain: int, end: int) -> Array:
-        """Positions of a chain up to an iteration.
-
-        Parameters
-        ----------
-        chain
-            Which chain.
-        end
-            Iterations wanted.
-
-        Returns
-        -------
-        Array
-            (end, d).
-        """
+        """Positions of a chain up to an iteration, (end, d)."""
         return np.concatenate([block.positions for block in self.blocks[chain]])[:end]
 
     def chain_at(self, chain: int, end: int) -> State | None:
-        """The chain as it stood after an iteration at which a block ended.
-
-        Parameters
-        ----------
-        chain
-            Which chain.
-        end
-            That iteration.
-
-        Returns
-        -------
-        State or None
-            None if no block ended there.
-        """
+        """The chain as it stood after an iteration at which a block ended."""
         return next((block.chain for block in self.blocks[chain] if block.end == end), None)
 
 
@@ -243,30 +144,7 @@ def run(
     model: Any, plan: Plan, chains: Sequence[State], total: int, store: Store, n_jobs: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> bool:  # fmt: skip
-    """Bring every chain to `total` iterations.
-
-    Parameters
-    ----------
-    model
-        The target.
-    plan
-        Sampler and warm-up.
-    chains
-        Where each chain stands before anything in store.
-    total
-        Iterations wanted, warm-up included.
-    store
-        Receives the blocks; what it already holds is not run again.
-    n_jobs
-        Workers, as in joblib.
-    progress
-        Called after every round with iterations done by each chain, total, divergences after warm-up and seconds.
-
-    Returns
-    -------
-    bool
-        False if the run was interrupted; the store then holds what was finished.
-    """
+    """Bring every chain to `total` iterations."""
     kernel = plan.kernel(model)
     ends = sorted({e for e in kernel.rendezvous if e < total} | {total})
     starts = list(chains)

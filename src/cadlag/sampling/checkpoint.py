@@ -75,18 +75,7 @@ class Checkpoint(Store):
             super().add(chain, block)
 
     def up_to(self, total: int) -> Store:
-        """The store to use for a run of `total` iterations.
-
-        Parameters
-        ----------
-        total
-            Iterations wanted.
-
-        Returns
-        -------
-        Store
-            Itself; or, where an earlier run went further, a copy in memory of the blocks that end in time.
-        """
+        """The store to use for a run of `total` iterations."""
         if all(self.reached(chain) <= total for chain in range(len(self.blocks))):
             return self
         shorter = Store(len(self.blocks))
@@ -94,15 +83,7 @@ class Checkpoint(Store):
         return shorter
 
     def add(self, chain: int, block: Block) -> None:
-        """Write a block down, then keep it.
-
-        Parameters
-        ----------
-        chain
-            Which chain.
-        block
-            The block.
-        """
+        """Write a block down, then keep it."""
         tree = {"start": block.start, "positions": block.positions, "stats": block.stats, "chain": block.chain,
                 "seconds": block.seconds}  # fmt: skip
         write_tree(self.directory / f"chain-{chain:04d}-{block.start:09d}.cadlag", tree, "block")

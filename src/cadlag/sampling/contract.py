@@ -86,7 +86,7 @@ class Apart:
 
     @property
     def rendezvous(self) -> Sequence[int]:
-        """Nowhere."""
+        """No iterations: the chains never meet."""
         return ()
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
@@ -95,24 +95,7 @@ class Apart:
 
 
 def find_start(rng: np.random.Generator, target: Target, best_of: int = 1, attempts: int = 100) -> Array:
-    """A prior draw at which the target is finite.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    target
-        Where to start.
-    best_of
-        How many such draws to choose the likeliest from.
-    attempts
-        How many prior draws to try.
-
-    Returns
-    -------
-    Array
-        A position.
-    """
+    """A prior draw at which the target is finite."""
     found: list[tuple[float, Array]] = []
     for _ in range(attempts):
         position = target.sample_prior(rng)

@@ -30,7 +30,7 @@ class PowerLadder(Forgetful):
         return prior + self.log_likelihood_at(position, level) if math.isfinite(prior) else prior
 
     def log_target_gradient(self, position: Array, level: float) -> tuple[float, Array]:
-        """The same with its gradient."""
+        """Log prior + β × log likelihood, and the gradient."""
         prior, by_prior = self.log_prior_gradient(position)
         if level == 0.0 or not math.isfinite(prior):
             return prior, np.nan_to_num(by_prior)

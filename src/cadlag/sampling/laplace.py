@@ -43,45 +43,15 @@ class Modes:
 
     @classmethod
     def join(cls, states: Sequence[State]) -> "Modes":
-        """Those of several chains, from their plain trees.
-
-        Parameters
-        ----------
-        states
-            Trees made by :meth:`to_state`.
-
-        Returns
-        -------
-        Modes
-            All of them.
-        """
+        """Modes of several chains, from their plain trees."""
         return cls(*(np.concatenate([s[name] for s in states]) for name in ("places", "factors", "log_masses")))
 
     def to_state(self) -> State:
-        """As a plain tree.
-
-        Returns
-        -------
-        State
-            The arrays.
-        """
+        """Modes as a plain tree."""
         return {"places": self.places, "factors": self.factors, "log_masses": self.log_masses}
 
     def start(self, rng: np.random.Generator, target: Target) -> tuple[Array, Array]:
-        """A draw near one of the modes, taken by its mass, and the metric there.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        target
-            The log density, at its exact level.
-
-        Returns
-        -------
-        tuple[Array, Array]
-            Position, and the factor of the metric.
-        """
+        """A draw near one of the modes, taken by its mass, and the metric there."""
         weights = np.exp(self.log_masses - self.log_masses.max())
         k = rng.choice(len(weights), p=weights / weights.sum())
         mode, factor = self.places[k], self.factors[k]
@@ -93,20 +63,7 @@ class Modes:
 
 
 def find_modes(rng: np.random.Generator, target: Target) -> Modes:
-    """Climb from a few prior draws.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    target
-        The log density, at its exact level.
-
-    Returns
-    -------
-    Modes
-        Where the ascents ended.
-    """
+    """Climb from a few prior draws."""
     spread = prior_spread(rng, target)
     found = [_climb(target, find_start(rng, target, _BEST_OF), spread) for _ in range(_N_ASCENTS)]
     places, factors = np.stack([mode for mode, _ in found]), np.stack([factor for _, factor in found])
@@ -115,22 +72,7 @@ def find_modes(rng: np.random.Generator, target: Target) -> Modes:
 
 
 def prior_spread(rng: np.random.Generator, target: Target, n: int = 200) -> Array:
-    """Interquartile range of prior draws in normal units: log scales spread like 1/α, far from one when α is small.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    target
-        Has a prior.
-    n
-        Number of draws.
-
-    Returns
-    -------
-    Array
-        One number a coordinate.
-    """
+    """Interquartile range of prior draws in normal units: log scales spread like 1/α, far from one when α is small."""
     draws = np.stack([target.sample_prior(rng) for _ in range(n)])
     low, high = np.quantile(draws, [0.25, 0.75], axis=0)
     return np.maximum((high - low) / 1.349, 1e-6)

@@ -53,7 +53,7 @@ class NutsWithLeaps(Nuts):
         return state, {**info, "leap_accept": accepted / self.target.n_leaps}
 
     def _leap(self, rng: np.random.Generator, position: Array, level: float) -> tuple[Array, int]:
-        """The same object, whose gradient is known, if none is accepted."""
+        """Leaps; the same object, whose gradient is known, if none is accepted."""
         likelihood, accepted = self.target.log_likelihood_at(position, level), 0
         for _ in range(self.target.n_leaps):
             proposal = self.target.leap(rng, position)

@@ -82,79 +82,27 @@ class Mixture:
     offsets: Array
 
     def component_log_densities(self, squares: Array) -> Array:
-        """Log density of each component, its weight included.
-
-        Parameters
-        ----------
-        squares
-            Squared Mahalanobis distances, (m, k).
-
-        Returns
-        -------
-        Array
-            (m, k).
-        """
+        """Log density of each component, its weight included, (m, k)."""
         return self.offsets - 0.5 * (_NU + self.means.shape[1]) * np.log1p(squares / _NU)
 
     def log_density(self, positions: Array) -> Array:
-        """Log density.
-
-        Parameters
-        ----------
-        positions
-            (m, d).
-
-        Returns
-        -------
-        Array
-            (m,).
-        """
+        """Log density, (m,)."""
         return _log_sum(self.component_log_densities(_squares(positions, self.means, self.inverses)))
 
     def sample(self, rng: np.random.Generator, n: int) -> Array:
-        """Independent draws.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        n
-            How many.
-
-        Returns
-        -------
-        Array
-            (n, d).
-        """
+        """Independent draws, (n, d)."""
         which = np.searchsorted(np.cumsum(np.exp(self.log_weights)), rng.random(n)).clip(max=len(self.means) - 1)
         normal = rng.standard_normal((n, self.means.shape[1]))
         radius = np.sqrt(_NU / rng.chisquare(_NU, size=n))
         return _scatter(self.means, self.factors, which, radius, normal)
 
     def to_state(self) -> State:
-        """As a plain tree.
-
-        Returns
-        -------
-        State
-            The arrays that define it.
-        """
+        """The mixture as a plain tree."""
         return {"log_weights": self.log_weights, "means": self.means, "factors": self.factors}
 
     @classmethod
     def from_state(cls, state: State) -> "Mixture":
-        """From a plain tree.
-
-        Parameters
-        ----------
-        state
-            What :meth:`to_state` gave.
-
-        Returns
-        -------
-        Mixture
-            The same mixture.
-        """
+        """From a plain tree."""
         return cls._of(state["log_weights"], state["means"], state["factors"])
 
     @classmethod
@@ -216,24 +164,7 @@ def _fit_size(rng: np.random.Generator, positions: Array, k: int, n_steps: int =
 def fit_mixture(
     rng: np.random.Generator, train: Array, held_out: Array, sizes: Sequence[int] = (1, 2, 4, 8)
 ) -> Mixture:
-    """Fit mixtures of several sizes and keep the one that predicts the held-out draws best.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness for starting values.
-    train
-        Draws to fit, (n, d).
-    held_out
-        Draws to judge by.
-    sizes
-        Numbers of components to try; sizes that leave fewer than 3(d + 2) draws a component are passed over.
-
-    Returns
-    -------
-    Mixture
-        The winner, refitted to all draws.
-    """
+    """Fit mixtures of several sizes and keep the one that predicts the held-out draws best."""
     d = train.shape[1]
     usable = [k for k in sizes if k == 1 or len(train) >= 3 * (d + 2) * k]
     scores = {}

@@ -155,20 +155,7 @@ class Nuts(Apart):
         return self.start_from(*find_modes(rng, self.target).start(rng, self.target))
 
     def start_from(self, position: Array, factor: Array | None = None) -> State:
-        """A state at a given position, with nothing learned yet.
-
-        Parameters
-        ----------
-        position
-            Where to start.
-        factor
-            Lower triangular factor of the first metric; the identity by default.
-
-        Returns
-        -------
-        State
-            A fresh state.
-        """
+        """A state at a given position, with nothing learned yet."""
         d = len(position)
         return {
             "position": position, "iteration": 0, "step_size": 0.0, "factor": np.eye(d) if factor is None else factor,
@@ -177,40 +164,14 @@ class Nuts(Apart):
         }  # fmt: skip
 
     def evaluate(self, position: Array, level: float) -> tuple[float, Array]:
-        """Value and gradient, remembered for the position where the last step ended.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            Which rung.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Log density and gradient.
-        """
+        """Value and gradient, remembered for the position where the last step ended."""
         known = self._here
         if known is not None and known.position is position and known.level == level and known.gradient is not None:
             return known.value, known.gradient
         return self.target.log_target_gradient(position, level)
 
     def evaluate_value(self, position: Array, level: float) -> float:
-        """Value alone, remembered likewise.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            Which rung.
-
-        Returns
-        -------
-        float
-            Log density.
-        """
+        """Value alone, remembered likewise."""
         known = self._here
         if known is not None and known.position is position and known.level == level:
             return known.value
@@ -219,17 +180,7 @@ class Nuts(Apart):
         return value
 
     def remember_value(self, position: Array, level: float, value: float) -> None:
-        """Tell the value at a position reached by other means.
-
-        Parameters
-        ----------
-        position
-            Where.
-        level
-            Which rung.
-        value
-            Log density there.
-        """
+        """Tell the value at a position reached by other means."""
         self._here = _Known(position, level, value, None)
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
@@ -249,26 +200,7 @@ class Nuts(Apart):
     def transition(
         self, rng: np.random.Generator, position: Array, factor: Array, step: float, level: float
     ) -> tuple[_Point, Info]:
-        """One no-U-turn trajectory with given metric and step size.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        position
-            Where it starts.
-        factor
-            Lower triangular factor of the metric.
-        step
-            Step size.
-        level
-            Which rung.
-
-        Returns
-        -------
-        tuple[_Point, Info]
-            Where it ends, and what happened.
-        """
+        """One no-U-turn trajectory with given metric and step size."""
         with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that blows up is a divergence, not news
             return self._double(rng, position, factor, step, level)
 
@@ -321,39 +253,13 @@ class Nuts(Apart):
         return self.freeze(state) if iteration == self.n_warmup else state
 
     def adopt(self, state: State, covariance: Array, count: int) -> State:
-        """Take over a covariance learned elsewhere; the step size is found anew.
-
-        Parameters
-        ----------
-        state
-            A state in warm-up.
-        covariance
-            Covariance of the positions.
-        count
-            Number of draws behind it.
-
-        Returns
-        -------
-        State
-            The same with another metric.
-        """
+        """Take over a covariance learned elsewhere; the step size is found anew."""
         averaging = restart_averaging(max(state["step_size"], 1e-6))
         factor = shrunk_factor(covariance, count, state["factor"])
         return {**state, "factor": factor, "step_size": 0.0, "averaging": averaging}
 
     def freeze(self, state: State) -> State:
-        """End the adaptation, wherever it stands, with the averaged step size.
-
-        Parameters
-        ----------
-        state
-            A state in warm-up.
-
-        Returns
-        -------
-        State
-            The same, adapting no more.
-        """
+        """End the adaptation, wherever it stands, with the averaged step size."""
         averaging = state["averaging"]
         step = math.exp(averaging["log_mean"]) if averaging["count"] > 0 else averaging["tried"]
         if 0 < averaging["count"] < _FEW:  # the average starts far above the step that was found first

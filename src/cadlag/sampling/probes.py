@@ -45,11 +45,11 @@ class Watched:
         return self.kernel.rendezvous
 
     def init(self, rng: np.random.Generator) -> State:
-        """The kernel's start."""
+        """Where the kernel itself starts."""
         return self.kernel.init(rng)
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """The kernel's meeting."""
+        """What the kernel's chains learn from each other."""
         return self.kernel.pool(states, history)
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:

@@ -105,20 +105,7 @@ class Evidence:
         return self.recipe.target.name if self.recipe is not None else "y"
 
     def text(self, name: str, value: float) -> str:
-        """A value of an input as its user wrote it: dates as dates.
-
-        Parameters
-        ----------
-        name
-            The input.
-        value
-            The number.
-
-        Returns
-        -------
-        str
-            For a sentence.
-        """
+        """A value of an input as its user wrote it: dates as dates."""
         found = self._input(name)
         return f"{value:.6g}" if found is None else found.text(value)
 
@@ -132,18 +119,7 @@ class Evidence:
         return next((column for column in columns if name in column.columns), None)
 
     def most_relevant(self, most: int) -> list[tuple[str, list[int]]]:
-        """Inputs by name with the numbers of their columns, of which a category has several; the most relevant first.
-
-        Parameters
-        ----------
-        most
-            How many at most.
-
-        Returns
-        -------
-        list[tuple[str, list[int]]]
-            Names and columns.
-        """
+        """Inputs by name with the numbers of their columns, of which a category has several, by falling relevance."""
         parts = grouped_columns(self.names, _categories(self.recipe))
         if self.relevance is None:
             return parts[:most]
@@ -190,18 +166,7 @@ def _relevance(model: Any, groups: dict[str, list[str]]) -> Any:
 
 
 def leave_out(model: Any) -> LeaveOneOut | None:
-    """Every training row predicted from the others, by as many draws as are affordable.
-
-    Parameters
-    ----------
-    model
-        A fitted regressor.
-
-    Returns
-    -------
-    LeaveOneOut or None
-        None for a method that has no closed form, or with a single row.
-    """
+    """Every training row predicted from the others, by as many draws as are affordable."""
     if not hasattr(model, "leave_one_out") or len(model.model_.y) < 2:
         return None
     found: LeaveOneOut = model.leave_one_out(affordable_atoms(model))
@@ -209,18 +174,7 @@ def leave_out(model: Any) -> LeaveOneOut | None:
 
 
 def affordable_atoms(model: Any) -> int:
-    """How many draws may each be conditioned on the data without a long wait.
-
-    Parameters
-    ----------
-    model
-        A fitted regressor.
-
-    Returns
-    -------
-    int
-        Between 50 and 500.
-    """
+    """How many draws may each be conditioned on the data without a long wait."""
     each = float(getattr(getattr(model, "model_", None), "operations_to_condition", 1.0))
     return int(np.clip(_OPERATIONS / max(each, 1.0), _FEWEST_ATOMS, _MOST_ATOMS))
 

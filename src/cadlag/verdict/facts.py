@@ -56,18 +56,7 @@ def _breaks(evidence: Evidence) -> Facts:
 
 
 def likely_breaks(evidence: Evidence) -> list[Facts]:
-    """The likeliest jumps: intervals of the only input, or hyperplanes with the inputs that turn them.
-
-    Parameters
-    ----------
-    evidence
-        What a model that has break points showed.
-
-    Returns
-    -------
-    list[Facts]
-        A few, the likeliest first.
-    """
+    """The likeliest jumps: intervals of the only input, or hyperplanes with the inputs that turn them."""
     found = evidence.breaks
     order = np.argsort(-found["probability"], kind="stable")[:_MOST_BREAKS]
     shown = [int(k) for k in order if found["probability"][k] >= _LEAST_BREAK[isinstance(found, BreakPoints)]]
@@ -79,21 +68,7 @@ def likely_breaks(evidence: Evidence) -> list[Facts]:
 
 
 def leading(k: int, evidence: Evidence) -> Facts:
-    """The inputs that turn a hyperplane, by their shares of its normal on standardised inputs, and where it is met.
-
-    Parameters
-    ----------
-    k
-        Which hyperplane.
-    evidence
-        What the model showed, hyperplanes among it.
-
-    Returns
-    -------
-    Facts
-        `leading` (name to share), `crossing`, where the first of them meets the plane when all others are at their
-        mean, its 90 % interval `crossing_q05`, `crossing_q95`, and `rise`, the sign of the jump as it grows.
-    """
+    """The inputs that turn a hyperplane, by their shares of its normal on standardised inputs, and where it is met."""
     inputs, normal = evidence.model.input_scaling_, evidence.breaks.normals[k]
     shares = (normal * inputs.scale) ** 2 / np.sum((normal * inputs.scale) ** 2)
     order = np.argsort(-shares, kind="stable")

@@ -21,19 +21,19 @@ class Given(Protocol):
 
     @property
     def ranges(self) -> Array:
-        """d."""
+        """Ranges d of the correlation."""
 
     @property
     def nugget(self) -> float:
-        """g."""
+        """Nugget g."""
 
     @property
     def variance(self) -> float:
-        """σ²."""
+        """Variance σ²."""
 
 
 class Known(NamedTuple):
-    """The same where there is nothing else to know."""
+    """Ranges, nugget and variance that have been estimated."""
 
     ranges: Array
     nugget: float
@@ -83,84 +83,29 @@ class Atom:
         return self.at.variance * self.at.nugget
 
     def cross(self, X: Array) -> Array:
-        """Correlations k of new inputs to the rows.
-
-        Parameters
-        ----------
-        X
-            (k, p).
-
-        Returns
-        -------
-        Array
-            (k, n).
-        """
+        """Correlations k of new inputs to the rows, (k, n)."""
         return self.model.stationary.cross(X, self.model.X, self.at.ranges)
 
     def mean(self, X: Array) -> Array:
-        """Mean of the function alone.
-
-        Parameters
-        ----------
-        X
-            (k, p).
-
-        Returns
-        -------
-        Array
-            (k,).
-        """
+        """Mean of the function alone, (k,)."""
         return self.model.basis(X) @ self.given.coefficients + self.cross(X) @ self.given.errors
 
     def moments(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of the function.
-
-        Parameters
-        ----------
-        X
-            (k, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (k,) each.
-        """
+        """Mean and variance of the function, (k,) each."""
         half = self.given.whiten(self.cross(X).T)
         share = np.maximum(1.0 - np.einsum("nk,nk->k", half, half), 0.0)
         more = (self._spread(X, half) ** 2).sum(axis=1)
         return self._mean(X, half), self.at.variance * (share + more)
 
     def moments_tied(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of observations when the nugget is also in the correlation of new row i to row i.
-
-        Parameters
-        ----------
-        X
-            (n, p): as many as there are training rows.
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (n,) each; variances that would be negative are 0.
-        """
+        """Mean and variance of observations when the nugget is also in the correlation of new row i to row i."""
         half = self.given.whiten(self.cross(X).T + self.at.nugget * np.eye(len(X)))
         share = 1.0 + self.at.nugget - np.einsum("nk,nk->k", half, half)
         more = (self._spread(X, half) ** 2).sum(axis=1)
         return self._mean(X, half), self.at.variance * np.maximum(share + more, 0.0)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the function.
-
-        Parameters
-        ----------
-        X
-            (k, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (k,) and (k, k).
-        """
+        """Mean and covariance of the function."""
         half = self.given.whiten(self.cross(X).T)
         own = self.model.stationary.cross(X, X, self.at.ranges)
         spread = self._spread(X, half)

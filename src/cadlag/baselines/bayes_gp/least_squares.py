@@ -56,72 +56,27 @@ class Fit:
         return self.unwhiten(self.residual[:, None])[:, 0]
 
     def whiten(self, columns: Array) -> Array:
-        """U⁻ᵀ times columns.
-
-        Parameters
-        ----------
-        columns
-            (n, k).
-
-        Returns
-        -------
-        Array
-            (n, k).
-        """
+        """U⁻ᵀ times columns, (n, k)."""
         return _whiten(self.factor, columns)
 
     def unwhiten(self, columns: Array) -> Array:
-        """U⁻¹ times columns: K⁻¹ is this after :meth:`whiten`.
-
-        Parameters
-        ----------
-        columns
-            (n, k).
-
-        Returns
-        -------
-        Array
-            (n, k).
-        """
+        """U⁻¹ times columns: K⁻¹ is this after :meth:`whiten`, (n, k)."""
         return blas.dtrsm(1.0, self.factor, columns, lower=0) if columns.size else columns
 
     def inverse(self) -> Array:
-        """K⁻¹.
-
-        Returns
-        -------
-        Array
-            (n, n), lower triangle.
-        """
+        """K⁻¹ in full."""
         inverse, _ = lapack.dpotri(self.factor, lower=0)
         return np.ascontiguousarray(inverse.T)
 
     def projected_inverse(self) -> Array:
-        """P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹ = K⁻¹ - (U⁻¹Q)(U⁻¹Q)ᵀ.
-
-        Returns
-        -------
-        Array
-            (n, n), lower triangle.
-        """
+        """P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹ = K⁻¹ - (U⁻¹Q)(U⁻¹Q)ᵀ."""
         if len(self.residual) == 0:
             return np.zeros((0, 0))
         inverse, _ = lapack.dpotri(self.factor, lower=0)
         return blas.dsyrk(-1.0, self.unwhiten(self.q), 1.0, inverse, lower=0, overwrite_c=1).T
 
     def scaled_by_coefficients(self, rows: Array) -> Array:
-        """hᵀR⁻¹ of each row h, whose square is hᵀV_b h.
-
-        Parameters
-        ----------
-        rows
-            (k, m).
-
-        Returns
-        -------
-        Array
-            (k, m).
-        """
+        """hᵀR⁻¹ of each row h, whose square is hᵀV_b h, (k, m)."""
         return blas.dtrsm(1.0, self.r, rows, side=1, lower=0) if rows.size else rows
 
 
@@ -130,22 +85,7 @@ def _whiten(factor: Array, columns: Array) -> Array:
 
 
 def regress(K: Array, F: Array, y: Array) -> Fit:
-    """Generalised least squares of y on F.
-
-    Parameters
-    ----------
-    K
-        Covariance up to a factor, lower triangle; overwritten by its factor.
-    F
-        Columns, linearly independent, (n, m).
-    y
-        (n,).
-
-    Returns
-    -------
-    Fit
-        The regression.
-    """
+    """Generalised least squares of y on F. `K` is overwritten."""
     m = F.shape[1]
     if len(y) == 0:
         none = np.zeros(0)
@@ -162,18 +102,7 @@ def regress(K: Array, F: Array, y: Array) -> Fit:
 
 
 def independent_columns(X: Array) -> NDArray[np.int_]:
-    """Columns of X that, beside a column of ones, are no linear combination of others: by pivoted QR.
-
-    Parameters
-    ----------
-    X
-        (n, p), of comparable widths.
-
-    Returns
-    -------
-    NDArray[np.int_]
-        Their indices, ascending.
-    """
+    """Columns of X that, beside a column of ones, are no linear combination of others: by pivoted QR."""
     if X.size == 0:
         return np.zeros(0, dtype=int)
     # Centred first, so that the column of ones is always kept.

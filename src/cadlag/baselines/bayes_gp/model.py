@@ -93,18 +93,7 @@ class LinearMeanProcess(PowerLadder, Model):
         return independent_columns(self.X)
 
     def basis(self, X: Array) -> Array:
-        """Columns f(x) of the linear mean: ones, and the inputs that have a coefficient.
-
-        Parameters
-        ----------
-        X
-            (k, p).
-
-        Returns
-        -------
-        Array
-            (k, m); no column where there are no data to learn a coefficient from.
-        """
+        """Columns f(x) of the linear mean: ones, and the inputs that have a coefficient."""
         if len(self.y) == 0:
             return np.zeros((len(X), 0))
         return np.column_stack([np.ones(len(X)), X[:, self.linear_inputs]])
@@ -122,51 +111,18 @@ class LinearMeanProcess(PowerLadder, Model):
     # Positions -------------------------------------------------------------------------------------------------------
 
     def values(self, position: Array) -> Values:
-        """Read a position.
-
-        Parameters
-        ----------
-        position
-            Logarithms.
-
-        Returns
-        -------
-        Values
-            Natural units.
-        """
+        """Ranges, nugget, variance and the parameters of their priors at a position."""
         natural, k = np.exp(position), self.n_ranges
         nugget, variance, a0, g0 = natural[k:].tolist()
         return Values(natural[:k], nugget + OFFSET, variance, a0 + LEAST_A0, g0 + OFFSET)
 
     def position(self, values: Values) -> Array:
-        """The inverse of :meth:`values`.
-
-        Parameters
-        ----------
-        values
-            Natural units.
-
-        Returns
-        -------
-        Array
-            A position.
-        """
+        """The inverse of :meth:`values`."""
         rest = [values.nugget - OFFSET, values.variance, values.a0 - LEAST_A0, values.g0 - OFFSET]
         return np.log(np.concatenate([values.ranges, rest]))
 
     def named(self, positions: Array) -> dict[str, Array]:
-        """Draws by name.
-
-        Parameters
-        ----------
-        positions
-            (chains, draws, d).
-
-        Returns
-        -------
-        dict[str, Array]
-            Ranges, nugget g, variance σ², noise variance σ²g, a₀ and g₀.
-        """
+        """Draws by name."""
         natural, k = np.exp(positions), self.n_ranges
         ranges = {"ranges": natural[..., :k]} if self.correlation == "expsep" else {"range": natural[..., 0]}
         nugget, variance = natural[..., k] + OFFSET, natural[..., k + 1]
@@ -176,7 +132,7 @@ class LinearMeanProcess(PowerLadder, Model):
         }  # fmt: skip
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Of the ranges."""
+        """Names of the ranges: those of the inputs."""
         return {"ranges": distinct(names)}
 
     def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
@@ -188,63 +144,19 @@ class LinearMeanProcess(PowerLadder, Model):
     # Densities -------------------------------------------------------------------------------------------------------
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
-        """One draw from the prior.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-
-        Returns
-        -------
-        Array
-            A position.
-        """
+        """One draw from the prior."""
         return self.position(sample_values(rng, self.n_ranges))
 
     def log_prior(self, position: Array) -> float:
-        """Log prior density of a position.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        float
-            The Jacobian of the logarithms included.
-        """
+        """Log prior density of a position."""
         return log_density(self.values(position)) + float(position.sum())
 
     def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
-        """The same with its gradient.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Value and gradient.
-        """
+        """Log prior density and its gradient."""
         return self.log_prior(position), 1.0 + gradient_by_logs(self.values(position))
 
     def log_likelihood(self, position: Array) -> float:
-        """log p(y | d, g, σ²), -inf where K cannot be factorised.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        float
-            Log likelihood.
-        """
+        """log p(y | d, g, σ²), -inf where K cannot be factorised."""
         at = self.values(position)
         try:
             return self.log_density(self.fit(at), at.variance)
@@ -252,19 +164,9 @@ class LinearMeanProcess(PowerLadder, Model):
             return -math.inf
 
     def log_likelihood_gradient(self, position: Array) -> tuple[float, Array]:
-        """The same with its gradient, zero where it is -inf: the derivative by K is ½(eeᵀ/σ² - P), e = Py.
+        """Log likelihood and gradient, zero where it is -inf: the derivative by K is ½(eeᵀ/σ² - P), e = Py.
 
         P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹ as in :meth:`leave_one_out`.
-
-        Parameters
-        ----------
-        position
-            Where.
-
-        Returns
-        -------
-        tuple[float, Array]
-            Value and gradient.
         """
         at, gradient = self.values(position), np.zeros(self.dimension)
         try:
@@ -280,91 +182,30 @@ class LinearMeanProcess(PowerLadder, Model):
         return self.log_density(fit, at.variance), gradient
 
     def log_density(self, fit: Fit, variance: float) -> float:
-        """log p(y | d, g, σ²) from the regression.
-
-        Parameters
-        ----------
-        fit
-            The regression at d and g.
-        variance
-            σ².
-
-        Returns
-        -------
-        float
-            Log likelihood.
-        """
+        """log p(y | d, g, σ²) from the regression."""
         log_scale = gaussian.LOG_2PI + math.log(variance)
         determinants = 0.5 * (fit.log_det_coefficients - fit.log_det)
         return determinants - 0.5 * self.n_free * log_scale - 0.5 * fit.square / variance
 
     def log_marginal(self, fit: Fit, a0: float, g0: float) -> float:
-        """log p(y | d, g, a₀, g₀), β and σ² integrated out, up to a function of a₀ and g₀.
-
-        Parameters
-        ----------
-        fit
-            The regression at d and g.
-        a0
-            Twice the shape of the prior of σ².
-        g0
-            Twice its scale.
-
-        Returns
-        -------
-        float
-            Log density.
-        """
+        """log p(y | d, g, a₀, g₀), β and σ² integrated out, up to a function of a₀ and g₀."""
         determinants = 0.5 * (fit.log_det_coefficients - fit.log_det)
         return determinants - 0.5 * (a0 + self.n_free) * math.log(0.5 * (g0 + fit.square))
 
     # Given the unknowns ----------------------------------------------------------------------------------------------
 
     def covariance(self, at: Values) -> Array:
-        """K = K* + gI at the training inputs, lower triangle.
-
-        Parameters
-        ----------
-        at
-            The unknowns.
-
-        Returns
-        -------
-        Array
-            (n, n).
-        """
+        """K = K* + gI at the training inputs, lower triangle, (n, n)."""
         K = self.stationary.below(self.X, at.ranges)
         np.fill_diagonal(K, 1.0 + at.nugget)
         return K
 
     def fit(self, at: Values) -> Fit:
-        """The regression given d and g.
-
-        Parameters
-        ----------
-        at
-            The unknowns.
-
-        Returns
-        -------
-        Fit
-            b̂, λ and determinants.
-        """
+        """The regression given d and g."""
         return regress(self.covariance(at), self.F, self.y)
 
     def condition(self, position: Array) -> Atom:
-        """The Gaussian process that one draw stands for, given the data.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        Atom
-            Conditions to a normal law at any new inputs.
-        """
+        """The Gaussian process that one draw stands for, given the data."""
         at = self.values(position)
         return Atom(self, at, self.fit(at))
 
@@ -372,16 +213,6 @@ class LinearMeanProcess(PowerLadder, Model):
         """Each row given d, g, σ² and all the others, β integrated out: Λ⁻¹ = P/σ², P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹.
 
         A row without which a coefficient is unknown has no law: its variance is infinite.
-
-        Parameters
-        ----------
-        position
-            A draw.
-
-        Returns
-        -------
-        LeftOut
-            Errors, variances and log densities.
         """
         at = self.values(position)
         fit = self.fit(at)

@@ -30,18 +30,7 @@ class Values(NamedTuple):
 
 
 def log_range_prior(ranges: Array) -> float:
-    """Log density of the ranges.
-
-    Parameters
-    ----------
-    ranges
-        d.
-
-    Returns
-    -------
-    float
-        Summed over them.
-    """
+    """Log density of the ranges."""
     terms = _range_terms(ranges)
     return float(np.logaddexp(terms[:, 0], terms[:, 1]).sum())
 
@@ -53,73 +42,25 @@ def _range_terms(ranges: Array) -> Array:
 
 
 def log_nugget_prior(nugget: float) -> float:
-    """Log density of the nugget.
-
-    Parameters
-    ----------
-    nugget
-        g.
-
-    Returns
-    -------
-    float
-        The log density.
-    """
+    """Log density of the nugget."""
     return -(nugget - OFFSET)
 
 
 def log_variance_prior(variance: float, a0: float, g0: float) -> float:
-    """Log density of σ² under IG(a₀/2, g₀/2).
-
-    Parameters
-    ----------
-    variance
-        σ².
-    a0
-        Twice the shape.
-    g0
-        Twice the scale.
-
-    Returns
-    -------
-    float
-        The log density.
-    """
+    """Log density of σ² under IG(a₀/2, g₀/2)."""
     shape, scale = 0.5 * a0, 0.5 * g0
     return shape * math.log(scale) - math.lgamma(shape) - (shape + 1.0) * math.log(variance) - scale / variance
 
 
 def log_density(at: Values) -> float:
-    """Log prior density of all unknowns.
-
-    Parameters
-    ----------
-    at
-        Where.
-
-    Returns
-    -------
-    float
-        The log density, in natural units.
-    """
+    """Log prior density of all unknowns."""
     hyper = math.log(A0_RATE * G0_RATE) - A0_RATE * (at.a0 - LEAST_A0) - G0_RATE * (at.g0 - OFFSET)
     given = log_variance_prior(at.variance, at.a0, at.g0)
     return log_range_prior(at.ranges) + log_nugget_prior(at.nugget) + given + hyper
 
 
 def gradient_by_logs(at: Values) -> Array:
-    """Derivatives of the log density by log d, log(g - 1e-10), log σ², log(a₀ - 2) and log(g₀ - 1e-10).
-
-    Parameters
-    ----------
-    at
-        Where.
-
-    Returns
-    -------
-    Array
-        In this order.
-    """
+    """Derivatives of the log density by log d, log(g - 1e-10), log σ², log(a₀ - 2) and log(g₀ - 1e-10)."""
     terms = _range_terms(at.ranges)
     second = expit(terms[:, 1] - terms[:, 0])
     slopes = RANGE_SHAPES - 1.0 - np.outer(at.ranges, RANGE_RATES)
@@ -134,20 +75,7 @@ def gradient_by_logs(at: Values) -> Array:
 
 
 def sample_values(rng: np.random.Generator, n_ranges: int) -> Values:
-    """One draw from the prior.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    n_ranges
-        How many ranges.
-
-    Returns
-    -------
-    Values
-        All unknowns.
-    """
+    """One draw from the prior."""
     kind = rng.integers(2, size=n_ranges)
     ranges = rng.standard_gamma(RANGE_SHAPES[kind]) / RANGE_RATES[kind]
     nugget, a0 = OFFSET + rng.exponential(), LEAST_A0 + rng.exponential(1.0 / A0_RATE)

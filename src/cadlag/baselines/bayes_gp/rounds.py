@@ -48,7 +48,7 @@ class MetropolisRounds(Apart):
         return {"position": self.model.position(Values(np.full(self.model.n_ranges, 0.5), 0.1, 1.0, 5.0, 10.0))}
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
-        """So many rounds."""
+        """As many rounds of Metropolis steps as make one draw."""
         position, accepted, failures = state["position"], [], 0
         for _ in range(self.rounds):
             position, tried = self._round(rng, position)

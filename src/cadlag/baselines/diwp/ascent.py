@@ -29,28 +29,7 @@ _LEAST_RISE = 0.1  # nats of all data together
 def initial_parameters(
     rng: np.random.Generator, X: Array, y: Array, n_inducing: int, n_layers: int, optional: Sequence[str] = ()
 ) -> Parameters:
-    """Where the published code starts: inducing inputs on data, δ = γ = d = 1, V standard normal.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    X
-        Inputs.
-    y
-        Responses.
-    n_inducing
-        P.
-    n_layers
-        Number of inverse Wishart layers.
-    optional
-        Which of `log_noise`, `log_amplitude`, `log_input_scales` and `input_shifts` are learned; they start at 0.
-
-    Returns
-    -------
-    Parameters
-        By name.
-    """
+    """Where the published code starts: inducing inputs on data, δ = γ = d = 1, V standard normal."""
     chosen = np.sort(rng.permutation(len(X))[:n_inducing])
     shapes = parameter_shapes(len(chosen), X.shape[1], n_layers, optional)
     return {
@@ -61,24 +40,7 @@ def initial_parameters(
 
 
 def parameter_shapes(size: int, p: int, n_layers: int, optional: Sequence[str] = ()) -> dict[str, tuple[int, ...]]:
-    """What there is to learn.
-
-    Parameters
-    ----------
-    size
-        Number of inducing inputs.
-    p
-        Number of inputs.
-    n_layers
-        Number of inverse Wishart layers.
-    optional
-        As in :func:`initial_parameters`.
-
-    Returns
-    -------
-    dict[str, tuple[int, ...]]
-        Name to shape.
-    """
+    """What there is to learn."""
     several = {"log_input_scales": (p,), "input_shifts": (p,)}
     return {
         "inducing": (size, p), "targets": (size,), "log_delta": (n_layers,), "log_gamma": (n_layers,),
@@ -102,15 +64,7 @@ class Adam:
         self.squares = {name: np.zeros_like(values) for name, values in parameters.items()}
 
     def step(self, gradient: Parameters, rate: float) -> None:
-        """One step along a gradient.
-
-        Parameters
-        ----------
-        gradient
-            Derivatives by name.
-        rate
-            r.
-        """
+        """One step along a gradient."""
         self.count += 1
         first, second = 1.0 - _FIRST_DECAY**self.count, 1.0 - _SECOND_DECAY**self.count
         for name, by in gradient.items():
@@ -151,24 +105,7 @@ class Ascent:
         self, rng: np.random.Generator, parameters: Parameters, rates: Array,
         progress: Callable[[Sequence[int], int, int, float], Any] | None = None,
     ) -> Array:  # fmt: skip
-        """Move the parameters, in place, until all steps are done or the user interrupts.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        parameters
-            By name.
-        rates
-            Of each step.
-        progress
-            Told every two seconds of steps done, steps in all, failed steps and seconds.
-
-        Returns
-        -------
-        Array
-            The bound per datum at each step done; NaN where it failed, which moves nothing.
-        """
+        """Move the parameters, in place, until all steps are done or the user interrupts."""
         optimiser, trace, done = Adam(parameters), np.full(len(rates), math.nan), 0
         started = told = time.perf_counter()
         try:
@@ -201,20 +138,7 @@ class Ascent:
 
 
 def judge(trace: Array, n: int) -> dict[str, Any]:
-    """Where the bound ended, and whether it still rose over the last fifth of the steps.
-
-    Parameters
-    ----------
-    trace
-        The bound per datum at each step.
-    n
-        Number of data.
-
-    Returns
-    -------
-    dict[str, Any]
-        `elbo` per datum, its mean over the last tenth; `elbo_rise` over the tenth before; `rising`; counts.
-    """
+    """Where the bound ended, and whether it still rose over the last fifth of the steps."""
     tenth = max(len(trace) // 10, 1)
     ends = [part[~np.isnan(part)] for part in (trace[-2 * tenth : -tenth], trace[-tenth:])]
     found = {"elbo": math.nan, "elbo_rise": math.nan, "rising": True}

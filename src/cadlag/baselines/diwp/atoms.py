@@ -40,20 +40,7 @@ class Atoms:
     # Positions: a draw as a vector -----------------------------------------------------------------------------------
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """Positions of independent draws.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        count
-            How many.
-
-        Returns
-        -------
-        Array
-            (count, d).
-        """
+        """Positions of independent draws, (count, d)."""
         upper = np.triu_indices(self.size)
         rows = []
         for _ in range(count):
@@ -63,18 +50,7 @@ class Atoms:
         return np.stack(rows)
 
     def noises(self, position: Array) -> list[Noise]:
-        """The noise of each layer.
-
-        Parameters
-        ----------
-        position
-            (d,).
-
-        Returns
-        -------
-        list[Noise]
-            Of each layer.
-        """
+        """The noise of each layer."""
         upper = np.triu_indices(self.size)
         found = []
         for part in position.reshape(self.n_layers, -1) if self.n_layers else ():
@@ -84,18 +60,7 @@ class Atoms:
         return found
 
     def log_ratios(self, positions: Array) -> Array:
-        """log P - log Q of each draw's Gram matrices.
-
-        Parameters
-        ----------
-        positions
-            (T, d).
-
-        Returns
-        -------
-        Array
-            (T,).
-        """
+        """log P - log Q of each draw's Gram matrices, (T,)."""
         first, shared = self._ground(np.zeros((0, self.parameters["inducing"].shape[1])))
         totals = []
         for position in positions:
@@ -107,20 +72,7 @@ class Atoms:
     # The function at new rows ----------------------------------------------------------------------------------------
 
     def moments(self, positions: Array, X: Array) -> tuple[Array, Array]:
-        """Means and variances of the function at each row.
-
-        Parameters
-        ----------
-        positions
-            (T, d).
-        X
-            Rows, (m, p).
-
-        Returns
-        -------
-        tuple[Array, Array]
-            (T, m) each.
-        """
+        """Means and variances of the function at each row, (T, m) each."""
         means, variances = np.empty((len(positions), len(X))), np.empty((len(positions), len(X)))
         for start in range(0, len(X), _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
@@ -132,22 +84,7 @@ class Atoms:
         return means, variances
 
     def joint(self, positions: Array, rngs: list[np.random.Generator], X: Array) -> Iterator[tuple[Array, Array]]:
-        """Mean and covariance of the function at all rows.
-
-        Parameters
-        ----------
-        positions
-            (T, d).
-        rngs
-            Of each draw: source of what the rows add to its randomness.
-        X
-            Rows, (m, p).
-
-        Yields
-        ------
-        tuple[Array, Array]
-            (m,) and (m, m) of each draw.
-        """
+        """Mean and covariance of the function at all rows."""
         first = ReluMap.of(input_gram(self.parameters, X, joint=True))
         for position, rng in zip(positions, rngs):
             kernel = first.kernel

@@ -25,64 +25,21 @@ Array = NDArray[np.float64]
 
 
 def features(parameters: Parameters, X: Array) -> Array:
-    """Inputs with their learned scales and shifts, if any, and a constant feature, over √(number of features).
-
-    Parameters
-    ----------
-    parameters
-        With `log_input_scales` and `input_shifts` if they are learned.
-    X
-        (n, p).
-
-    Returns
-    -------
-    Array
-        (n, p + 1): their inner products are G_0.
-    """
+    """Inputs with their learned scales and shifts, if any, and a constant feature, over √(number of features)."""
     if "log_input_scales" in parameters:
         X = X * np.exp(parameters["log_input_scales"]) + parameters["input_shifts"]
     return np.column_stack([X, np.ones(len(X))]) / np.sqrt(X.shape[1] + 1.0)
 
 
 def input_gram(parameters: Parameters, X: Array, joint: bool = False) -> Gram:
-    """G_0 of inducing inputs and rows.
-
-    Parameters
-    ----------
-    parameters
-        All of them.
-    X
-        Rows.
-    joint
-        Whether `tt` is wanted in full.
-
-    Returns
-    -------
-    Gram
-        G_0.
-    """
+    """G_0 of inducing inputs and rows."""
     inducing, rows = features(parameters, parameters["inducing"]), features(parameters, X)
     own = rows @ rows.T if joint else np.einsum("ij,ij->i", rows, rows)
     return Gram(inducing @ inducing.T, inducing @ rows.T, own)
 
 
 def reverse_input(parameters: Parameters, X: Array, adjoint: Gram) -> dict[str, Array]:
-    """Derivatives by inducing inputs, scales and shifts from those by G_0.
-
-    Parameters
-    ----------
-    parameters
-        All of them.
-    X
-        Rows.
-    adjoint
-        Derivative by G_0.
-
-    Returns
-    -------
-    dict[str, Array]
-        By name.
-    """
+    """Derivatives by inducing inputs, scales and shifts from those by G_0."""
     inducing, rows = features(parameters, parameters["inducing"]), features(parameters, X)
     root = np.sqrt(X.shape[1] + 1.0)
     by_inducing = ((adjoint.ii + adjoint.ii.T) @ inducing + adjoint.it @ rows)[:, :-1] / root
@@ -98,20 +55,7 @@ def reverse_input(parameters: Parameters, X: Array, adjoint: Gram) -> dict[str, 
 
 
 def layer_values(parameters: Parameters, k: int) -> LayerValues:
-    """The parameters of one inverse Wishart layer.
-
-    Parameters
-    ----------
-    parameters
-        All of them.
-    k
-        Which, from 0.
-
-    Returns
-    -------
-    LayerValues
-        On their natural scale.
-    """
+    """The parameters of one inverse Wishart layer."""
     delta, gamma, weight = (float(np.exp(parameters[name][k])) for name in ("log_delta", "log_gamma", "log_weight"))
     return LayerValues(delta, gamma, weight, parameters["V"][k])
 
@@ -119,24 +63,7 @@ def layer_values(parameters: Parameters, k: int) -> LayerValues:
 def propagate(
     parameters: Parameters, first: ReluMap, shared: Layer | None, noises: list[Noise]
 ) -> tuple[list[Draw], list[ReluMap]]:
-    """One draw of the Gram matrices of all layers.
-
-    Parameters
-    ----------
-    parameters
-        All of them.
-    first
-        The kernel of the inputs.
-    shared
-        The first layer, which is the same for all draws; None if there is no layer.
-    noises
-        Of each layer.
-
-    Returns
-    -------
-    tuple[list[Draw], list[ReluMap]]
-        The draws, and the kernels below and above each of them.
-    """
+    """One draw of the Gram matrices of all layers."""
     draws: list[Draw] = []
     maps = [first]
     for k, noise in enumerate(noises):
@@ -174,39 +101,13 @@ class Bound:
     counted: int = 1
 
     def draw_noise(self, rng: np.random.Generator, parameters: Parameters) -> list[Noise]:
-        """What is random in one evaluation with one draw of the Gram matrices.
-
-        Parameters
-        ----------
-        rng
-            Source of randomness.
-        parameters
-            All of them.
-
-        Returns
-        -------
-        list[Noise]
-            Of each layer.
-        """
+        """What is random in one evaluation with one draw of the Gram matrices."""
         layers = (layer_values(parameters, k) for k in range(len(parameters["V"])))
         size = len(parameters["inducing"])
         return [draw_noise(rng, one.delta, one.gamma, size, len(self.y), self.counted) for one in layers]
 
     def evaluate(self, parameters: Parameters, noises: list[list[Noise]]) -> tuple[float, Parameters]:
-        """The bound, averaged over draws, and its gradient.
-
-        Parameters
-        ----------
-        parameters
-            All of them.
-        noises
-            Of each draw, of each layer.
-
-        Returns
-        -------
-        tuple[float, Parameters]
-            Value and derivatives by name.
-        """
+        """The bound, averaged over draws, and its gradient."""
         first = ReluMap.of(input_gram(parameters, self.X))
         gradient = {name: np.zeros_like(values) for name, values in parameters.items()}
         shared = Layer(first.kernel, layer_values(parameters, 0)) if len(parameters["V"]) else None
@@ -225,18 +126,7 @@ class Bound:
         return value, gradient
 
     def log_noise(self, parameters: Parameters) -> float:
-        """log σ.
-
-        Parameters
-        ----------
-        parameters
-            All of them.
-
-        Returns
-        -------
-        float
-            Known or learned.
-        """
+        """log σ, learned or known."""
         return float(parameters["log_noise"]) if self.noise_variance is None else 0.5 * np.log(self.noise_variance)
 
 

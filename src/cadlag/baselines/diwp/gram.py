@@ -40,42 +40,12 @@ class Gram(NamedTuple):
 
 
 def solve(triangle: Array, right: Array, lower: bool = True, transposed: bool = False) -> Array:
-    """T⁻¹B, or T⁻ᵀB, for C-ordered matrices, which BLAS sees as their transposes.
-
-    Parameters
-    ----------
-    triangle
-        T.
-    right
-        B.
-    lower
-        Whether T is lower triangular.
-    transposed
-        Whether T⁻ᵀ is wanted.
-
-    Returns
-    -------
-    Array
-        The solution.
-    """
+    """T⁻¹B, or T⁻ᵀB, for C-ordered matrices, which BLAS sees as their transposes."""
     return blas.dtrsm(1.0, triangle.T, right.T, side=1, lower=not lower, trans_a=transposed).T
 
 
 def reverse_factor(root: Array, adjoint: Array) -> Array:
-    """Derivative by a symmetric matrix from that by its Cholesky factor.
-
-    Parameters
-    ----------
-    root
-        S, lower triangular.
-    adjoint
-        Derivative by S; what is above the diagonal does not count.
-
-    Returns
-    -------
-    Array
-        Symmetric: derivative by the entries of SSᵀ.
-    """
+    """Derivative by a symmetric matrix from that by its Cholesky factor."""
     product = np.tril(root.T @ np.tril(adjoint))
     product[np.diag_indices(len(root))] *= 0.5
     half = solve(root, product + product.T, transposed=True)
@@ -108,20 +78,7 @@ class ReluMap:
 
     @classmethod
     def of(cls, gram: Gram, epsilon: float = EPSILON) -> "ReluMap":
-        """Map a Gram matrix.
-
-        Parameters
-        ----------
-        gram
-            G.
-        epsilon
-            ε, added to its diagonal.
-
-        Returns
-        -------
-        ReluMap
-            The kernel with what its reverse needs.
-        """
+        """Map a Gram matrix."""
         joint = gram.tt.ndim == 2
         own = np.diagonal(gram.ii) + epsilon
         rows = (np.diagonal(gram.tt) if joint else gram.tt) + epsilon
@@ -137,18 +94,7 @@ class ReluMap:
         return cls(Gram(ii, it, tt), lengths, (slope, slope_it), (sine, sine_it))
 
     def reverse(self, adjoint: Gram) -> Gram:
-        """Derivative by G from that by K(G).
-
-        Parameters
-        ----------
-        adjoint
-            Derivative by `ii`, `it` and the diagonal `tt`.
-
-        Returns
-        -------
-        Gram
-            The same by G.
-        """
+        """Derivative by G from that by K(G)."""
         own, rows = self.lengths
         ii, it = adjoint.ii * self.slopes[0], adjoint.it * self.slopes[1]
         inner, cross = adjoint.ii * self.sines[0], adjoint.it * self.sines[1]

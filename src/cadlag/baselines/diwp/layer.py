@@ -106,18 +106,7 @@ class Layer:
     # Draws -----------------------------------------------------------------------------------------------------------
 
     def draw(self, noise: Noise) -> "Draw":
-        """The Gram matrix with each row drawn apart from the others.
-
-        Parameters
-        ----------
-        noise
-            What is random.
-
-        Returns
-        -------
-        Draw
-            The matrix, with its reverse.
-        """
+        """The Gram matrix with each row drawn apart from the others."""
         factor, carried = self._factors(noise.A)
         spread = np.sqrt(self.rest / noise.squares)
         moved = self.half + noise.normals * spread
@@ -126,22 +115,7 @@ class Layer:
         return Draw(self, noise, factor, carried, spread, moved, image, Gram(factor @ factor.T, factor @ image, own))
 
     def draw_jointly(self, noise: Noise, A: Array, normals: Array) -> Gram:
-        """The Gram matrix with all rows drawn from their joint law.
-
-        Parameters
-        ----------
-        noise
-            What is random in G_ii.
-        A
-            Upper triangular with A_jj² ~ χ²(δ + P + 1 + j), (n, n).
-        normals
-            Standard normal, (P, n).
-
-        Returns
-        -------
-        Gram
-            With `tt` in full.
-        """
+        """The Gram matrix with all rows drawn from their joint law."""
         factor, carried = self._factors(noise.A)
         root = np.ascontiguousarray(solve(A, np.ascontiguousarray(lower_factor(self.rest).T), lower=False).T)
         image = carried @ (self.half + normals @ root.T)
@@ -156,18 +130,7 @@ class Layer:
     # Divergence ------------------------------------------------------------------------------------------------------
 
     def log_ratio(self, A: Array) -> float:
-        """log P(G_ii) - log Q(G_ii) of one draw.
-
-        Parameters
-        ----------
-        A
-            The draw's.
-
-        Returns
-        -------
-        float
-            The log ratio.
-        """
+        """log P(G_ii) - log Q(G_ii) of one draw."""
         delta, gamma, size = self.values.delta, self.values.gamma, len(A)
         halves = self._halves()
         trace = delta * float(((self.ratio.T @ A) ** 2).sum()) - float((A**2).sum())
@@ -176,13 +139,7 @@ class Layer:
         return (delta + size + 1.0) * self._log_scales() - gamma * logs - 0.5 * trace + constant
 
     def divergence(self) -> float:
-        """KL(Q(G_ii) || P(G_ii)), which is the mean of the log ratio with its sign changed.
-
-        Returns
-        -------
-        float
-            The divergence.
-        """
+        """KL(Q(G_ii) || P(G_ii)), which is the mean of the log ratio with its sign changed."""
         delta, gamma, size = self.values.delta, self.values.gamma, len(self.root)
         halves = self._halves()
         trace = delta * float((self.ratio**2).sum()) - size
@@ -202,18 +159,7 @@ class Layer:
     # Reverse ---------------------------------------------------------------------------------------------------------
 
     def reverse_divergence(self, adjoint: float) -> Array:
-        """Add the derivatives of the divergence, times a number, to those of the draws.
-
-        Parameters
-        ----------
-        adjoint
-            The number.
-
-        Returns
-        -------
-        Array
-            Derivative by S.
-        """
+        """Add the derivatives of the divergence, times a number, to those of the draws."""
         delta, gamma, size = self.values.delta, self.values.gamma, len(self.root)
         halves, ratio = self._halves(), self.ratio
         norm, freedom = float((ratio**2).sum()), delta + size + 1.0
@@ -229,18 +175,7 @@ class Layer:
         return by_root
 
     def reverse(self, by_divergence: float) -> tuple[Gram, dict[str, Any]]:
-        """Derivatives by the kernel below and by the parameters, once all draws have been reversed.
-
-        Parameters
-        ----------
-        by_divergence
-            Derivative by the divergence.
-
-        Returns
-        -------
-        tuple[Gram, dict[str, Any]]
-            By the kernel; by log δ, log γ, log d and V.
-        """
+        """Derivatives by the kernel below and by the parameters, once all draws have been reversed."""
         by_root, total, values = self.reverse_divergence(by_divergence), self.adjoint, self.values
         half = total.half - 2.0 * self.half * total.rest
         by_relative, by_it = solve(self.root, total.relative, transposed=True), solve(self.root, half, transposed=True)
@@ -291,13 +226,7 @@ class Draw:
     gram: Gram
 
     def reverse(self, adjoint: Gram) -> None:
-        """Add the derivatives by everything in the layer to its adjoint.
-
-        Parameters
-        ----------
-        adjoint
-            Derivative by G.
-        """
+        """Add the derivatives by everything in the layer to its adjoint."""
         by_factor = (adjoint.ii + adjoint.ii.T) @ self.factor + adjoint.it @ self.image.T
         by_image = self.factor.T @ adjoint.it + 2.0 * self.image * adjoint.tt
         by_carried, by_moved = by_image @ self.moved.T, self.carried.T @ by_image

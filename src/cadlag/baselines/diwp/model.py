@@ -79,7 +79,7 @@ class InverseWishartProcess(Model):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of the parameters, given how many inducing inputs there are."""
+        """Shapes of the parameters, given how many inducing inputs there are."""
         size = len(self.parameters["inducing"])
         return parameter_shapes(size, self.X.shape[1], self.n_layers, self.optional)
 
@@ -137,7 +137,7 @@ class InverseWishartProcess(Model):
             return {"log_ratio": self._atoms.log_ratios(positions)[None]}
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Of layers and inputs."""
+        """Names of the layers' and inputs' parameters."""
         layers, inputs = [f"layer {k + 1}" for k in range(self.n_layers)], distinct(names)
         return {"delta": layers, "gamma": layers, "input_scales": inputs, "input_shifts": inputs}
 

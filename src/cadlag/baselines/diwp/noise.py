@@ -39,30 +39,7 @@ class Noise(NamedTuple):
 def draw_noise(
     rng: np.random.Generator, delta: float, gamma: float, size: int, n: int, counted: int = 1, moving: bool = True
 ) -> Noise:
-    """Draw what is random in a layer.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    delta
-        δ.
-    gamma
-        γ.
-    size
-        P.
-    n
-        Number of rows.
-    counted
-        Rows that the degrees of freedom of a row count: 1, or those of its batch as in the published code.
-    moving
-        Whether derivatives will be asked.
-
-    Returns
-    -------
-    Noise
-        The draws.
-    """
+    """Draw what is random in a layer."""
     shapes: Array = 0.5 * (delta + gamma + 1.0 + np.arange(1, size + 1, dtype=float))
     halves = rng.standard_gamma(shapes)
     A = np.triu(rng.standard_normal((size, size)), 1)
@@ -76,20 +53,7 @@ def draw_noise(
 
 
 def gamma_move(shape: float | Array, draws: Array) -> Array:
-    """dz/da at a fixed quantile of the gamma law with shape a: -∂F(z; a)/∂a over the density.
-
-    Parameters
-    ----------
-    shape
-        a.
-    draws
-        z.
-
-    Returns
-    -------
-    Array
-        The derivatives, to eight digits or so.
-    """
+    """dz/da at a fixed quantile of the gamma law with shape a: -∂F(z; a)/∂a over the density."""
     shapes = np.broadcast_to(shape, draws.shape)
     step, change = 1e-4 * np.sqrt(shape), np.empty_like(draws)
     # By the smaller of the two tails, which keeps its digits.

@@ -59,13 +59,13 @@ class Output:
 
     @property
     def variances(self) -> Array:
-        """Of the function at each row."""
+        """Variance of the function at each row."""
         lost = self.variance**2 * np.einsum("ij,ij->j", self.image, self.image)
         return np.maximum(self.variance * self.kernel.tt - lost, SMALLEST)
 
     @property
     def covariance(self) -> Array:
-        """Of the function at all rows, for a kernel with `tt` in full."""
+        """Covariance of the function at all rows, for a kernel with `tt` in full."""
         return self.variance * self.kernel.tt - self.variance**2 * self.image.T @ self.image
 
     # All rows together ------------------------------------------------------------------------------------------------
@@ -96,35 +96,14 @@ class Output:
         return self.variance * float(self.kernel.tt.sum()) - self.lost
 
     def divergence(self) -> float:
-        """KL(Q(f_i) || P(f_i)) given the Gram matrices.
-
-        Returns
-        -------
-        float
-            The divergence.
-        """
+        """KL(Q(f_i) || P(f_i)) given the Gram matrices."""
         logs, trace = float(np.log(np.diagonal(self.root)).sum()), float((self.inverse_root**2).sum())
         return 0.5 * float(self.v @ self.w - self.w @ self.w) + logs - 0.5 * (self.size - trace)
 
     # Reverse ---------------------------------------------------------------------------------------------------------
 
     def reverse(self, by_mean: Array, by_total: float, by_divergence: float) -> tuple[Gram, dict[str, Any]]:
-        """Derivatives by the kernel and the parameters.
-
-        Parameters
-        ----------
-        by_mean
-            Derivative by each mean.
-        by_total
-            Derivative by the sum of the variances.
-        by_divergence
-            Derivative by the divergence.
-
-        Returns
-        -------
-        tuple[Gram, dict[str, Any]]
-            By K(G_L); by name.
-        """
+        """Derivatives by the kernel and the parameters."""
         variance, N, L, pulled = self.variance, self.inverse, self.L, self.kernel.it @ by_mean
         twice = 2.0 * variance**2 * by_total
         by_w = variance * L.T @ pulled + by_divergence * (0.5 * self.v - self.w)

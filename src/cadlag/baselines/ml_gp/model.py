@@ -74,7 +74,7 @@ class MLProcess(Model):
 
     @property
     def operations_to_condition(self) -> float:
-        """Of one atom, roughly."""
+        """What one draw's predictions cost at least."""
         return len(self.y) ** 3 / 3.0
 
     def basis(self, X: Array) -> Array:
@@ -97,7 +97,7 @@ class MLProcess(Model):
             return math.inf
 
     def objective_gradient(self, position: Array) -> tuple[float, Array]:
-        """The same with its gradient."""
+        """Negative profile log likelihood and its gradient."""
         try:
             found = self.regression(position)
         except gaussian.NotPositiveDefiniteError:
@@ -181,7 +181,7 @@ class MLProcess(Model):
         }
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Of the inverse ranges."""
+        """Names of the inverse ranges: those of the inputs."""
         return {"inverse_ranges": distinct(names)}
 
     def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:

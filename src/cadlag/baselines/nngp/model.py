@@ -68,7 +68,7 @@ class NNGP(PowerLadder, Model):
 
     @property
     def operations_to_condition(self) -> float:
-        """Of one atom, roughly."""
+        """What one draw's predictions cost at least."""
         return 2.0 * len(self.y) ** 2
 
     def read(self, position: Array) -> tuple[float, float]:
@@ -129,7 +129,7 @@ class NNGP(PowerLadder, Model):
         return self.log_prior_gradient(position)[0]
 
     def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
-        """The same with its gradient."""
+        """Log prior density and its gradient."""
         parts = []
         if self.amplitude is None:
             parts.append(log_half_cauchy(float(position[0]), 1.0, "sd"))

@@ -23,15 +23,15 @@ class Maker(Protocol):
 
     @property
     def law(self) -> PositiveStable:
-        """Of the scales."""
+        """Law of the scales."""
 
     @property
     def signs(self) -> Array:
-        """λ."""
+        """Patterns λ of the cells."""
 
     @property
     def log_weights(self) -> Array:
-        """log w."""
+        """log w of the cells."""
 
     def cuts(self, X: Array) -> Any:
         """How new inputs cut the cells."""

@@ -88,7 +88,7 @@ class LineCells:
         return np.where(i == last, self._constant_shares(x), shares)
 
     def _constant_shares(self, x: Array) -> Array:
-        """Of the arc through infinity: a threshold between the outermost point and x* is where x* is not like them."""
+        """Shares of the arc through infinity: a threshold between the outermost point and x* is where x* is not like them."""
         low, high = self.knots[:1], self.knots[-1:]
         beyond = _angle(high, np.maximum(x, high)) + _angle(np.minimum(x, low), low)
         return 1.0 - beyond / (math.pi - _angle(low, high))
@@ -104,21 +104,7 @@ def _angle(left: Array, right: Array) -> Array:
 
 
 def cells_on_a_line(X: Array, emulate_published: bool = False) -> LineCells:
-    """The arcs between neighbours, and the one around them.
-
-    Parameters
-    ----------
-    X
-        Points, (n, 1).
-    emulate_published
-        Whether probabilities are attached as in the published code: the constant pattern has a plus sign, and all are
-        permuted by the ranks of the points.
-
-    Returns
-    -------
-    LineCells
-        The cells.
-    """
+    """The arcs between neighbours, and the one around them."""
     knots, place = np.unique(X[:, 0], return_inverse=True)
     starts = np.arange(len(knots))
     patterns = np.where(place[None, :] <= starts[:, None], 1, -1).astype(np.int8)
@@ -172,18 +158,7 @@ class PlaneCells:
 
 
 def cells_in_the_plane(X: Array) -> PlaneCells:
-    """All ways to divide points by a line, with exact probabilities.
-
-    Parameters
-    ----------
-    X
-        Points, (n, 2).
-
-    Returns
-    -------
-    PlaneCells
-        The cells.
-    """
+    """All ways to divide points by a line, with exact probabilities."""
     _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
     # Kept in the order of the rows, so that the first point is the first row.
     order = np.argsort(first)
@@ -228,7 +203,7 @@ class SimulatedCells:
         return np.array([sums / counts for sums in positive]).reshape(len(X), len(counts))
 
     def refine(self, X: Array) -> "SimulatedCells":
-        """The same units told apart by more points."""
+        """Units told apart by more points than before."""
         return _tell_apart(np.vstack([self.X, X]), self.units)
 
 
@@ -245,20 +220,7 @@ def _tell_apart(X: Array, units: Array) -> SimulatedCells:
 
 
 def cells_by_simulation(rng: np.random.Generator, X: Array) -> SimulatedCells:
-    """The cells of units drawn until there are many of either.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    X
-        Points, (n, p).
-
-    Returns
-    -------
-    SimulatedCells
-        Cells that are too small to be met are missing.
-    """
+    """The cells of units drawn until there are many of either."""
     units, size = np.empty((0, X.shape[1] + 1)), MOST_CELLS // 2
     while True:
         fresh = rng.standard_normal((size, X.shape[1] + 1))
@@ -270,40 +232,14 @@ def cells_by_simulation(rng: np.random.Generator, X: Array) -> SimulatedCells:
 
 
 def find_cells(rng: np.random.Generator, X: Array, emulate_published: bool = False) -> Cells:
-    """The cells of some points, exact in one and two dimensions.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness, for more dimensions.
-    X
-        Points, (n, p).
-    emulate_published
-        See :func:`cells_on_a_line`; nothing in more dimensions.
-
-    Returns
-    -------
-    Cells
-        Patterns and probabilities.
-    """
+    """The cells of some points, exact in one and two dimensions."""
     if X.shape[1] == 1:
         return cells_on_a_line(X, emulate_published)
     return cells_in_the_plane(X) if X.shape[1] == 2 else cells_by_simulation(rng, X)
 
 
 def find_neighbours(patterns: Signs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of cells whose patterns differ at one point, up to sign.
-
-    Parameters
-    ----------
-    patterns
-        λ, (L, n).
-
-    Returns
-    -------
-    tuple[NDArray[np.int64], NDArray[np.int64]]
-        Where the neighbours of each cell begin, (L + 1,), and who they are.
-    """
+    """Pairs of cells whose patterns differ at one point, up to sign."""
     distinct = np.unique(patterns, axis=1)
     distinct = distinct * distinct[:, :1]
     keys = np.random.default_rng(0).integers(1, 2**64, distinct.shape[1], dtype=np.uint64)  # names by exclusive or

@@ -88,7 +88,7 @@ class ShallowStable(Model):
 
     @cached_property
     def n_cells(self) -> int:
-        """L."""
+        """Number L of cells."""
         return len(self.cells.probabilities)
 
     @cached_property
@@ -232,7 +232,7 @@ class ShallowStable(Model):
     # Names and predictions -------------------------------------------------------------------------------------------
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Of the rows at which the function is watched: the scales of cells have no names."""
+        """Names of the rows at which the function is watched: the scales of cells have none."""
         return self.probe_labels()
 
     def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
@@ -250,7 +250,7 @@ class ShallowStable(Model):
         ]
 
     def moments(self, positions: Array, X: Array, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
-        """Those of each draw, in pieces of rows, since how rows cut the cells is the same for all draws."""
+        """Moments of the function given each draw, in pieces of rows: how rows cut the cells is the same for all draws."""
         means, variances = np.empty((2, len(positions), len(X)))
         noise = np.empty(len(positions))
         size = max(1, int(_CUT_BYTES / (32 * self.n_cells)))

@@ -74,7 +74,7 @@ def _critical_angles(x: Array) -> Array:
 
 @njit(**_COMPILED)
 def _find_gaps(order: Index, keys: Names, names: Names, gaps: Index) -> None:
-    """Of each gap in an order: name of the points on the other side than the first, neighbours, its side."""
+    """The gaps in an order: name of the points on the other side than the first, neighbours, side of the gap."""
     n, below, above = len(order), np.uint64(0), True
     everybody = np.uint64(0)
     for key in keys:
@@ -122,20 +122,7 @@ def _measures(x: Array, start: Array, end: Array, lower: Index, upper: Index) ->
 
 
 def divide_plane(x: Array, least: float) -> tuple[Plane, Signs, Array]:
-    """Cells of distinct points.
-
-    Parameters
-    ----------
-    x
-        The points, (n, 2).
-    least
-        Cells of a smaller probability are left out.
-
-    Returns
-    -------
-    tuple[Plane, Signs, Array]
-        Slices, patterns (L, n), probabilities (L,).
-    """
+    """Cells of distinct points."""
     keys = np.random.default_rng(0).integers(1, 2**64, len(x), dtype=np.uint64)  # names of sets, by exclusive or
     names, *rest = zip(*_slices(x, _critical_angles(x), keys))
     lower, upper, above = (np.array(values, dtype=np.int64) for values in rest[:3])
@@ -199,7 +186,7 @@ def _below_part(x: Array, own: Array, plane: Plane, b: int) -> float:
 
 @njit(**_COMPILED)
 def _sum_of_pieces(x: Array, own: Array, plane: Plane, b: int, ends: Array) -> float:
-    """The same, piece by piece: in each the new point is above, within or below the gap."""
+    """A sum piece by piece: in each the new point is above, within or below the gap."""
     points, lower, upper = plane.points, plane.lower[b], plane.upper[b]
     total = 0.0
     for piece in range(len(ends) - 1):
@@ -217,22 +204,7 @@ def _sum_of_pieces(x: Array, own: Array, plane: Plane, b: int, ends: Array) -> f
 
 @njit(**_COMPILED)
 def shares_in_plane(X: Array, plane: Plane, probabilities: Array) -> Array:
-    """Part of each cell in which a unit is positive at a new input.
-
-    Parameters
-    ----------
-    X
-        New inputs, (m, 2).
-    plane
-        The slices.
-    probabilities
-        q of the cells.
-
-    Returns
-    -------
-    Array
-        (m, L).
-    """
+    """Part of each cell in which a unit is positive at a new input, (m, L)."""
     out = np.zeros((len(X), len(probabilities)))
     for i in range(len(X)):
         own = X[i : i + 1]

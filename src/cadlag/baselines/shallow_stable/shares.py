@@ -32,28 +32,7 @@ _COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 def divide(seed: tuple[int, ...], cells: Index, n_cells: int, r: Array, log_total: Array, law: PositiveStable) -> Array:
-    """The shares of two parts in the scales of cells.
-
-    Parameters
-    ----------
-    seed
-        The draw; random numbers are a function of it and of a cell's number.
-    cells
-        Which cell is divided, (k,).
-    n_cells
-        How many cells there are.
-    r
-        The first part's share in the cell's measure, strictly between 0 and 1, (k,).
-    log_total
-        log T, (k,).
-    law
-        The law of T.
-
-    Returns
-    -------
-    Array
-        Shares of the first and of the second part, (2, k).
-    """
+    """The shares of two parts in the scales of cells."""
     if law.index == 1.0 or len(r) == 0:
         return np.array([r, 1.0 - r])
     if law.index == 0.5:
@@ -99,7 +78,7 @@ def _divide_levy(cells: Index, r: Array, log_total: Array, uniforms: Array) -> A
 
 @njit(**_COMPILED)
 def _log_density(log_s: float, log_unit: float, table: Table) -> float:
-    """Of S times a unit, at e^log_s, up to a constant."""
+    """Log density of S times a unit, at e^log_s, up to a constant."""
     point = np.full(1, log_s - log_unit)
     return density_of_log(point, table[0], table[1], table[2])[0][0] - log_s
 

@@ -58,7 +58,7 @@ def change(step: float, square: float, pull: float, image: Array, inverse: Array
 
 @njit(**COMPILED)
 def gain(step: float, square: float, pull: float) -> float:
-    """Of the log likelihood."""
+    """Log likelihood with a step of a cell's scale, less that without."""
     return 0.5 * (step * pull * pull / (1.0 + step * square) - math.log1p(step * square))
 
 

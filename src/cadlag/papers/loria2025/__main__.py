@@ -68,18 +68,7 @@ def _update(page: str, rows: Path) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv
-        Arguments; the command's own by default.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run the command line."""
     args = _parser().parse_args(argv)
     fits = "missing" if args.missing else "again" if args.again else "none"
     try:

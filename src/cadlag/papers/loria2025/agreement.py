@@ -18,20 +18,7 @@ _RHAT = "diag_worst_rhat"
 
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
-    """Lay out how many fits warned.
-
-    Parameters
-    ----------
-    rows
-        Rows of the tables' fits.
-    scale
-        What the tasks were reduced by.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Lay out how many fits warned."""
     known = by_fit(rows)
     lines = [f"| method |  | {' | '.join(NAMES[data] for data in _DATA)} |", "|---|---|" + "--:|" * len(_DATA)]
     depths = [(method, depth) for table in TABLES.values() for method in table.methods for depth in table.depths]

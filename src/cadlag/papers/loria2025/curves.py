@@ -49,18 +49,7 @@ def grid() -> Array:
 
 
 def rise(median: Array) -> float:
-    """Return the distance in which a prediction on the grid makes a tenth to nine tenths of the true jump, 0 to 5.
-
-    Parameters
-    ----------
-    median
-        The prediction.
-
-    Returns
-    -------
-    float
-        From the last place below 0.5 to the first above 4.5; the length of the grid where there is no such place.
-    """
+    """Return the distance in which a prediction on the grid makes a tenth to nine tenths of the true jump, 0 to 5."""
     x, below, above = grid(), np.flatnonzero(median < 0.5), np.flatnonzero(median > 4.5)
     if not len(below) or not len(above):
         return float(x[-1] - x[0])
@@ -86,18 +75,6 @@ def chains(task: Task, load: Load) -> Curves:
     """Return draws of two features of the first hidden layer at the first training input, and traces.
 
     A trace is the chains one after another; `n_chains` has their number.
-
-    Parameters
-    ----------
-    task
-        What to fit, the kernel process.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        `first` and `second` (features), `log_likelihood` and `noise_variance` (traces), `n_chains`.
     """
     data = load(task.data, task.seed)
     model = fit_task(task, data)
@@ -133,22 +110,7 @@ KINDS: dict[str, Callable[[Task, Load], Curves]] = {
 
 
 def evaluate(task: Task, kind: str, load: Load) -> dict[str, float]:
-    """Compute the curves of a task, as numbers for a row file.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    kind
-        A key of `KINDS`.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        Numbers by name, rounded to five digits.
-    """
+    """Compute the curves of a task, as numbers for a row file."""
     return flatten(KINDS[kind](task, load))
 
 
@@ -162,18 +124,7 @@ def flatten(arrays: Mapping[str, Any]) -> dict[str, float]:
 
 
 def gather(rows: Iterable[Row]) -> dict[tuple[str, str, str, int], Curves]:
-    """Return the arrays of each task in a row file of curves: the reverse of `flatten`.
-
-    Parameters
-    ----------
-    rows
-        Rows of one kind of curves.
-
-    Returns
-    -------
-    dict
-        Arrays by name for each task's key.
-    """
+    """Return the arrays of each task in a row file of curves: the reverse of `flatten`."""
     places: dict[tuple[str, str, str, int], dict[str, dict[int, float]]] = {}
     for row in rows:
         name, _, place = row.metric.rpartition("_")

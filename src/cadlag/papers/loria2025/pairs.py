@@ -42,20 +42,7 @@ PAIRS: list[tuple[Fit, Fit, str]] = [*_PLAIN, *_DEEP, *_METHODS, *_CONVERGED, *_
 
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
-    """Lay out the pairs that have at least two replicates or splits in common.
-
-    Parameters
-    ----------
-    rows
-        Rows of the tables' fits.
-    scale
-        What the tasks were reduced by.
-
-    Returns
-    -------
-    str
-        Markdown, with the difference of the printed means where both are as published.
-    """
+    """Lay out the pairs that have at least two replicates or splits in common."""
     known, printed = by_fit(rows), _printed()
     lines = ["| data | fit | less | printed | ours | n |", "|---|---|---|--:|--:|--:|"]
     for one, other, data in PAIRS:

@@ -123,22 +123,7 @@ class Part:
 
 
 def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] | None = None) -> list[Task]:
-    """Return the fits behind some tables, seed by seed, so that an early table shows every method.
-
-    Parameters
-    ----------
-    names
-        Keys of `TABLES`.
-    scale
-        How much is done.
-    versions
-        Names in `VERSIONS`; all if None.
-
-    Returns
-    -------
-    list of Task
-        Each once.
-    """
+    """Return the fits behind some tables, seed by seed, so that an early table shows every method."""
     names = list(names)
     tasks = {
         (task := scale.task(version.method, version.configuration(data), data, seed)).key: task
@@ -170,7 +155,7 @@ _QUICK: dict[str, dict[str, Any]] = {
 
 
 def _quicker(task: Task) -> Task:
-    """The same task with so few draws that only its shape is right."""
+    """Return a task with so few draws that only its shape is right."""
     if task.data == PRIOR:
         return Task(task.data, task.method, {**task.configuration, "n_samples": 1000}, task.seed)
     rounds = task.configuration.get("sampler") in ("independence", "tgp")

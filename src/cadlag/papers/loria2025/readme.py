@@ -17,17 +17,7 @@ _FAR = 2.0
 
 
 def update(path: Path, rows: Iterable[Row], of_evidence: Mapping[str, Iterable[Row]] | None = None) -> None:
-    """Write the tables into a file anew.
-
-    Parameters
-    ----------
-    path
-        A Markdown file with both marks.
-    rows
-        Rows of fits, at full scale.
-    of_evidence
-        Rows of each `EVIDENCE`; none if None.
-    """
+    """Write the tables into a file anew."""
     before, found, rest = path.read_text(encoding="utf-8").partition(START)
     _, closed, after = rest.partition(END)
     if not (found and closed):
@@ -38,20 +28,7 @@ def update(path: Path, rows: Iterable[Row], of_evidence: Mapping[str, Iterable[R
 
 
 def text(rows: list[Row], of_evidence: Mapping[str, Iterable[Row]] | None = None) -> str:
-    """Return all tables and the list of differences, as Markdown.
-
-    Parameters
-    ----------
-    rows
-        Rows of fits, at full scale.
-    of_evidence
-        Rows of each `EVIDENCE`; none if None.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Return all tables and the list of differences, as Markdown."""
     entries = {name: tables.cells(name, rows, FULL) for name in TABLES}
     parts = [f"### {title(name)}\n\n{tables.to_markdown(name, entries[name])}" for name in TABLES]
     gaps = [gap for name in TABLES for gap in tables.gaps(entries[name])]

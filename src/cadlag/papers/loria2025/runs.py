@@ -34,38 +34,7 @@ def reproduce(
     out: str | os.PathLike[str], only: Sequence[str] | None = None, quick: bool = False, n_jobs: int = 1,
     rows: str | os.PathLike[str] | None = None, fits: str = "none", part: Part | None = None, progress: bool = True,
 ) -> list[str]:  # fmt: skip
-    """Make the paper's tables and figures in a directory.
-
-    Parameters
-    ----------
-    out
-        The directory; made if it is not there.
-    only
-        Names such as "table-1" or "figure-2"; all if None.
-    quick
-        Everything small, from nothing: few seeds, draws and rows, for a look at whether all works.
-    n_jobs
-        How many processes fit at the same time.
-    rows
-        A directory of row files to read and extend, instead of the one that `fits` implies.
-    fits
-        "none" to use the rows of the package, "missing" to do the fits that they lack, "again" to do all of them.
-        A quick run always does its own.
-    part
-        Which fits to do, all if None; tables and figures show all rows there are.
-    progress
-        Whether to tell standard error about each finished fit and the time left, and at the end what is missing.
-
-    Returns
-    -------
-    list of str
-        What is missing, a sentence each.
-
-    Raises
-    ------
-    FailedTasksError
-        At the end, when everything else is done and written, if some fits failed.
-    """
+    """Make the paper's tables and figures in a directory."""
     names, scale = chosen(only), QUICK if quick else FULL
     _check(fits, quick, n_jobs)
     waiting = wanted(names, scale, part or Part()) if quick or fits != "none" else {}
@@ -120,18 +89,7 @@ def _made(folder: Path) -> Path:
 
 
 def chosen(only: Sequence[str] | None) -> list[str]:
-    """Return the names of tables and figures, or say which there are.
-
-    Parameters
-    ----------
-    only
-        Some of them; all if None.
-
-    Returns
-    -------
-    list of str
-        In the order of the paper.
-    """
+    """Return the names of tables and figures, or say which there are."""
     known = [*TABLES, *FIGURES, *EVIDENCE]
     if only is not None and not only:
         raise ValueError(f"Nothing is chosen to be redone; choose from {', '.join(known)}, or leave the choice out.")
@@ -182,22 +140,7 @@ def _copy_folder(source: Path, path: Path) -> None:
 
 
 def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Task]]:
-    """Return the fits behind tables and figures, by row file.
-
-    Parameters
-    ----------
-    names
-        Of tables and figures.
-    scale
-        How much is done.
-    part
-        Which of them.
-
-    Returns
-    -------
-    dict
-        Tasks by the name of the row file: "tables", the kinds of curves, and evidence.
-    """
+    """Return the fits behind tables and figures, by row file."""
     names = list(names)
     found = {TABLE_ROWS: table_tasks([name for name in names if name in TABLES], scale, part.versions)}
     for name in names:
@@ -235,20 +178,7 @@ def _do_fits(
 
 
 def take(sources: Iterable[str | os.PathLike[str]], rows: str | os.PathLike[str]) -> int:
-    """Copy what other row files hold of the paper's tables, and the given directory does not, into it.
-
-    Parameters
-    ----------
-    sources
-        Row files of any experiments.
-    rows
-        The directory of row files.
-
-    Returns
-    -------
-    int
-        How many fits were copied.
-    """
+    """Copy what other row files hold of the paper's tables, and the given directory does not, into it."""
     sources = list(sources)
     for source in sources:
         if not Path(source).is_file():

@@ -45,22 +45,7 @@ class Cell(NamedTuple):
 
 
 def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
-    """Return the entries of one table: printed, and each version of ours that could be run.
-
-    Parameters
-    ----------
-    name
-        A key of `TABLES`.
-    rows
-        Rows of any tasks.
-    scale
-        What the tasks were reduced by.
-
-    Returns
-    -------
-    list of Cell
-        Method by method, version by version; with NaN where no row is.
-    """
+    """Return the entries of one table: printed, and each version of ours that could be run."""
     table, known = TABLES[name], by_fit(rows)
     found = []
     for method in table.methods:
@@ -72,18 +57,7 @@ def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
 
 
 def by_fit(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[str, dict[int, float]]]:
-    """Sort values.
-
-    Parameters
-    ----------
-    rows
-        Rows of any tasks.
-
-    Returns
-    -------
-    dict
-        Values by data, method, configuration; then metric; then seed.
-    """
+    """Sort values of rows by the fit that they belong to."""
     groups: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
     for row in rows:
         groups.setdefault(row[:3], {}).setdefault(row.metric, {})[row.seed] = row.value
@@ -115,13 +89,7 @@ def _deviation(values: np.ndarray) -> float:
 
 
 def read_printed() -> list[Cell]:
-    """Return the numbers that the paper prints.
-
-    Returns
-    -------
-    list of Cell
-        With version "printed"; NaN where the paper has a dash.
-    """
+    """Return the numbers that the paper prints."""
     text = (files("cadlag.papers.loria2025") / "printed.csv").read_text(encoding="utf-8")
     return [
         Cell(
@@ -144,20 +112,7 @@ def to_csv(entries: Iterable[Cell]) -> str:
 
 
 def to_markdown(name: str, entries: Sequence[Cell]) -> str:
-    """Lay out one table as the paper does, with a line for each version of a method.
-
-    Parameters
-    ----------
-    name
-        A key of `TABLES`.
-    entries
-        What `cells` returned.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Lay out one table as the paper does, with a line for each version of a method."""
     table = TABLES[name]
     columns = [(data, metric) for data in table.data for metric in table.metrics]
     head = ["method", "", *(_heading(table, data, metric) for data, metric in columns)]
@@ -174,7 +129,7 @@ def to_markdown(name: str, entries: Sequence[Cell]) -> str:
 
 
 def _heading(table: Table, data: str, metric: str) -> str:
-    """Name a column."""
+    """Name a column of a table."""
     return NAMES[data] if len(table.metrics) == 1 else f"{NAMES[data]} {NAMES[metric]}"
 
 
@@ -201,18 +156,7 @@ class Gap(NamedTuple):
 
 
 def gaps(entries: Iterable[Cell]) -> list[Gap]:
-    """Return how far ours with the paper's settings are from the printed numbers, CPU seconds left out.
-
-    Parameters
-    ----------
-    entries
-        What `cells` returned, of one table or several.
-
-    Returns
-    -------
-    list of Gap
-        Where both exist and ours has at least two seeds.
-    """
+    """Return how far ours with the paper's settings are from the printed numbers, CPU seconds left out."""
     entries = list(entries)
     ours = {entry[:4] + entry[5:6]: entry for entry in entries if entry.version == "published" and entry.n > 1}
     found = []

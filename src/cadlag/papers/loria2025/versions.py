@@ -45,11 +45,11 @@ class Version:
         return {**self.settings, **self.own.get(data, {})}
 
     def having(self, **settings: Any) -> "Version":
-        """The same with other settings."""
+        """Return this version with other settings."""
         return replace(self, settings={**self.settings, **settings})
 
     def at(self, depth: int | None) -> "Version":
-        """The same with so many kernel maps, or with its own number if None."""
+        """Return this version with so many kernel maps, or with its own number if None."""
         return self if depth is None else self.having(depth=depth)
 
 
@@ -109,21 +109,6 @@ VERSIONS: dict[str, dict[str, Version]] = {"published": PUBLISHED, "converged": 
 
 
 def version_of(name: str, method: str, depth: int | None = None) -> Version | None:
-    """Return the version of a printed method, None where there is none.
-
-    Parameters
-    ----------
-    name
-        A name in `VERSIONS`.
-    method
-        The method as printed, or "network".
-    depth
-        Number of kernel maps, if it is not the version's own.
-
-    Returns
-    -------
-    Version or None
-        The estimator and its settings.
-    """
+    """Return the version of a printed method, None where there is none."""
     version = VERSIONS[name].get(method)
     return None if version is None else version.at(depth)

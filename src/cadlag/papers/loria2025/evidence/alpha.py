@@ -41,20 +41,7 @@ def _task(version: Version, alpha: float, seed: int, scale: Scale) -> Task:
 
 
 def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
-    """Fit, score at the test inputs, and measure the jump and the band on a fine grid.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        The keys of `COLUMNS` (coverage of 90 % intervals as a share, the mean width of the band) and `worst_rhat`.
-    """
+    """Fit, score at the test inputs, and measure the jump and the band on a fine grid."""
     data = load(task.data, task.seed)
     model = fit_task(task, data)
     at_test, fine = (model.predict_distribution(X) for X in (data.X_test, grid()[:, None]))
@@ -69,20 +56,7 @@ def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[s
 
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
-    """Lay out both samplers for every α.
-
-    Parameters
-    ----------
-    rows
-        Rows of `tasks`.
-    scale
-        What the tasks were reduced by.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Lay out both samplers for every α."""
     known: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         known.setdefault((row.configuration, row.metric), []).append(row.value)

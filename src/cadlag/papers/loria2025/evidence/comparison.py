@@ -49,20 +49,7 @@ class Comparison:
         ]
 
     def to_markdown(self, rows: Iterable[Row], scale: Scale) -> str:
-        """Lay out mean (standard deviation) over seeds beside the printed numbers.
-
-        Parameters
-        ----------
-        rows
-            Rows of `tasks`.
-        scale
-            What the tasks were reduced by.
-
-        Returns
-        -------
-        str
-            Markdown.
-        """
+        """Lay out mean (standard deviation) over seeds beside the printed numbers."""
         rows = list(rows)
         lines = [
             "| data | " + " | ".join(["", *self.metrics.values()]) + " |",
@@ -96,20 +83,7 @@ class Comparison:
 
 
 def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
-    """Fit, and count the observations in intervals of observations and of the function.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        `rmse`, `mae`, `coverage` and `coverage_function`, as shares.
-    """
+    """Fit, and count the observations in intervals of observations and of the function."""
     data = load(task.data, task.seed)
     model = fit_task(task, data)
     point = model.predict(data.X_test)

@@ -33,20 +33,7 @@ tasks, to_markdown = _COMPARISON.tasks, _COMPARISON.to_markdown
 
 
 def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
-    """Fit and score, with a share of the variance turned into a variance.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        As `comparison.evaluate`.
-    """
+    """Fit and score, with a share of the variance turned into a variance."""
     settings = dict(task.configuration)
     share = settings.pop(SHARE, None)
     if share is not None:

@@ -38,20 +38,7 @@ def tasks(scale: Scale) -> list[Task]:
 
 
 def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
-    """Fit, and count moves.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        The keys of `COLUMNS`: draws that differ from the one before, and bulk effective sizes (1 without a move).
-    """
+    """Fit, and count moves."""
     posterior = fit_task(task, load(task.data, task.seed)).posterior_
     table = posterior.summary()
     sizes = dict(zip(table["parameter"], table["ess_bulk"], strict=True))
@@ -71,20 +58,7 @@ def n_moves(draws: NDArray[np.float64]) -> int:
 
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
-    """Lay out the median and the range over seeds.
-
-    Parameters
-    ----------
-    rows
-        Rows of `tasks`.
-    scale
-        What the tasks were reduced by.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Lay out the median and the range over seeds."""
     known = {(*row[:4], row.metric): row.value for row in rows}
     lines = [f"| data | fits | {' | '.join(COLUMNS.values())} |", "|---|--:|" + "--:|" * len(COLUMNS)]
     for data in N_SEEDS:

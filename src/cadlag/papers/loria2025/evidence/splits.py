@@ -48,40 +48,14 @@ def _n_samples(scale: Scale) -> int:
 
 
 def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
-    """Fit to one split of one sample.
-
-    Parameters
-    ----------
-    task
-        What to fit.
-    load
-        The function from name and seed to data.
-
-    Returns
-    -------
-    dict
-        `rmse`.
-    """
+    """Fit to one split of one sample."""
     data = divided(load(task.data, _FIRST + task.seed // N_SPLITS), task.seed % N_SPLITS)
     error = fit_task(task, data).predict(data.X_test) - data.y_test
     return {"rmse": float(np.sqrt(np.mean(error**2)))}
 
 
 def divided(data: datasets.Dataset, split: int) -> datasets.Dataset:
-    """Put training and test rows together and divide them at random, as many in each as before.
-
-    Parameters
-    ----------
-    data
-        A sample.
-    split
-        Which division.
-
-    Returns
-    -------
-    Dataset
-        The same rows.
-    """
+    """Put training and test rows together and divide them at random, as many in each as before."""
     X, y = np.concatenate([data.X_train, data.X_test]), np.concatenate([data.y_train, data.y_test])
     order = np.random.default_rng(split).permutation(len(y))
     train, test = np.split(order, [len(data.y_train)])
@@ -89,20 +63,7 @@ def divided(data: datasets.Dataset, split: int) -> datasets.Dataset:
 
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
-    """Lay out mean (standard deviation) over splits, sample by sample, and then over the samples' means.
-
-    Parameters
-    ----------
-    rows
-        Rows of `tasks`.
-    scale
-        What the tasks were reduced by.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Lay out mean (standard deviation) over splits, sample by sample, and then over the samples' means."""
     errors = _errors(rows, scale)
     columns = errors | {f"{one} less {other}": errors[one] - errors[other] for one, other in DIFFERENCES}
     lines = [f"| sample | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]

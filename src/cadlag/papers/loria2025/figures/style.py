@@ -9,20 +9,7 @@ from cadlag.papers.loria2025.figures.wants import Figure
 
 
 def picture(figure: Figure, found: Mapping[str, Curves]) -> bytes:
-    """Draw a figure.
-
-    Parameters
-    ----------
-    figure
-        What to draw.
-    found
-        Curves by label, at least one.
-
-    Returns
-    -------
-    bytes
-        A PNG file.
-    """
+    """Draw a figure."""
     import matplotlib as mpl  # noqa: PLC0415  optional
 
     from cadlag.plots.style import STYLE  # noqa: PLC0415  optional
@@ -37,28 +24,7 @@ def picture(figure: Figure, found: Mapping[str, Curves]) -> bytes:
 def panels(
     n: int, n_columns: int | None = None, width: float = 2.6, height: float = 2.3, **shared: Any
 ) -> tuple[Any, list]:
-    """Return a canvas and n axes in a grid on it.
-
-    Parameters
-    ----------
-    n
-        Number of axes.
-    n_columns
-        At most so many beside each other; None for three or four, whichever leaves fewer gaps.
-    width
-        Of one, in inches.
-    height
-        Of one, in inches.
-    **shared
-        Passed to `subplots`.
-
-    Returns
-    -------
-    canvas
-        A matplotlib figure that no window belongs to.
-    axes
-        In reading order.
-    """
+    """Return a canvas and n axes in a grid on it."""
     from cadlag.plots.style import new_axes  # noqa: PLC0415  optional
 
     n_columns = min(n, n_columns or min((4, 3), key=lambda columns: -n % columns))
