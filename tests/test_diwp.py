@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cadlag import DIWPRegressor, load
-from cadlag.baselines.diwp.ascent import Ascent
+from cadlag.baselines.diwp.ascent import Climb
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit has not converged:sklearn.exceptions.ConvergenceWarning")
 
@@ -179,16 +179,16 @@ def test_warns_while_the_bound_rises():
 
 
 def test_warns_of_failed_steps(monkeypatch):
-    step, seen = Ascent._step, []
+    step, seen = Climb._step, []
 
     def sometimes(self, *arguments):
         seen.append(0)
         return float("nan") if len(seen) % 4 == 0 else step(self, *arguments)
 
-    monkeypatch.setattr(Ascent, "_step", sometimes)
+    monkeypatch.setattr(Climb, "_step", sometimes)
     with pytest.warns(ConvergenceWarning, match="15 of 60 steps failed"):
         assert regressor().fit(X, Y).diagnostics_["n_failures"] == 15
-    monkeypatch.setattr(Ascent, "_step", lambda *_: float("nan"))
+    monkeypatch.setattr(Climb, "_step", lambda *_: float("nan"))
     model = regressor()
     with pytest.raises(ValueError, match="every step failed"):
         model.fit(X, Y)
@@ -196,7 +196,7 @@ def test_warns_of_failed_steps(monkeypatch):
 
 
 def test_interrupt_keeps_what_there_is(monkeypatch):
-    step, seen = Ascent._step, []
+    step, seen = Climb._step, []
 
     def stop_at_once(self, *arguments):
         raise KeyboardInterrupt
@@ -207,12 +207,12 @@ def test_interrupt_keeps_what_there_is(monkeypatch):
             raise KeyboardInterrupt
         return step(self, *arguments)
 
-    monkeypatch.setattr(Ascent, "_step", stop)
+    monkeypatch.setattr(Climb, "_step", stop)
     model = regressor(n_steps=20)
     with pytest.warns(UserWarning, match="interrupted after 12 steps"):
         model.fit(X, Y)
     assert np.isfinite(model.predict(NEW)).all()
-    monkeypatch.setattr(Ascent, "_step", stop_at_once)
+    monkeypatch.setattr(Climb, "_step", stop_at_once)
     with pytest.raises(KeyboardInterrupt, match="before the first step"):
         regressor().fit(X, Y)
 

@@ -20,7 +20,7 @@ from cadlag.network.circle import (
     switch_angles,
     walk,
 )
-from cadlag.network.columns import RELU, SIGN, Fit, Law, Rows, explain, gain, put_in, take_out
+from cadlag.network.columns import RELU, SIGN, Common, Explained, Rows, explain, gain, put_in, take_out
 from cadlag.network.images import score, walk_squares
 from cadlag.network.model import ACTIVATIONS, StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
@@ -231,7 +231,7 @@ def pieces(model, units):
     ground = model.ground(units, 0.0)
     sums = ground.sums(model.weighted(units, ground))
     own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
-    return Rows(model.scaled(units), ground.response, ground.omega, ground.V), Fit(*sums, *own), ground.noise
+    return Rows(model.scaled(units), ground.response, ground.omega, ground.V), Explained(*sums, *own), ground.noise
 
 
 GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
@@ -276,7 +276,7 @@ def test_walk_and_lattice_score_every_column(options):
     ends = np.concatenate([[-0.5 * np.pi], angles[order], [0.5 * np.pi]])
     middles = 0.5 * (ends[1:] + ends[:-1])
     directions = np.cos(middles)[:, None] * e + np.sin(middles)[:, None] * f
-    law = Law(0.0, noise, 0.5, model.relu_scale, model.density_table)
+    law = Common(0.0, noise, 0.5, model.relu_scale, model.density_table)
     by_lattice = score(directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law)
     V = np.eye(N) if len(rows.V) == 0 else rows.V
     for arc in range(N + 1):

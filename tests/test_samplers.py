@@ -21,7 +21,7 @@ from cadlag.sampling.adaptation import (
     windows,
 )
 from cadlag.sampling.contract import find_start
-from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import _NU, Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts, _Point, _Trajectory
@@ -376,7 +376,7 @@ def test_overflow_on_the_way_is_a_divergence_and_not_a_warning() -> None:
         assert np.isfinite(info["accept"])
 
 
-@pytest.mark.parametrize("make", [Nuts, NutsWithJumps])
+@pytest.mark.parametrize("make", [Nuts, NutsWithHops])
 def test_reported_value_is_the_value_at_the_draw(make: Callable[..., Any]) -> None:
     rng = np.random.default_rng(9)
     kernel = make(GAUSSIAN, 100)

@@ -15,7 +15,7 @@ from cadlag.app.cli import app
 from cadlag.app.common import Run, parse_settings
 from cadlag.methods import METHODS, load
 from cadlag.partial_dependence import partial_dependence
-from cadlag.settings import MOST_SHOWN, Number, Numbers, Stability, Whole, shown
+from cadlag.settings import MOST_SHOWN, Number, Positives, Stability, Whole, shown
 from cadlag.storage import read_tree, write_tree
 
 ROWS = [(method, name) for method, kind in METHODS.items() for name in kind._settings]
@@ -229,7 +229,7 @@ def test_short_values_are_shown_whole():
         assert shown(value) == repr(value)
 
 
-@pytest.mark.parametrize("kind", [Whole(0, 1), Number(), Numbers()])
+@pytest.mark.parametrize("kind", [Whole(0, 1), Number(), Positives()])
 def test_a_kind_is_not_of_the_run_unless_it_says_so(kind):
     assert not kind.of_run
 

@@ -147,7 +147,7 @@ class Function(Setting):
 
 
 @dataclass(frozen=True)
-class Numbers(Setting):
+class Positives(Setting):
     """Positive, finite numbers: one alone if `alone`, or a list of at least one."""
 
     alone: bool = False
@@ -215,7 +215,7 @@ SHARED: Mapping[str, Setting] = {
     "alpha": Stability(of_run=True),
     # Not of the run: a checkpoint looks at the known noise in standard units.
     "noise_variance": Either(
-        "a positive number, a list of one for each row, or None to learn it", (Nothing(), Numbers(alone=True))
+        "a positive number, a list of one for each row, or None to learn it", (Nothing(), Positives(alone=True))
     ),
     "noise_prior_on": Word(NOISE_PRIORS, of_run=True),
     "n_draws": Whole(1, MOST_DRAWS),

@@ -34,7 +34,7 @@ class Scales:
     log_noise: float | Array
 
 
-class Maker(Protocol):
+class Process(Protocol):
     """What an atom asks of its process."""
 
     def layers(self, scales: Any, X: Array | None = None) -> Points:
@@ -60,7 +60,7 @@ class Atom:
         The conditional Gaussian.
     """
 
-    model: Maker
+    model: Process
     scales: Scales
     points: Points
     conditioner: gaussian.Conditioner

@@ -33,7 +33,7 @@ class Units(NamedTuple):
         return Units(W, log_s, kinds, log_inputs, log_bulk, self.log_tau, self.log_v)
 
 
-class Maker(Protocol):
+class Network(Protocol):
     """What an atom asks of its network."""
 
     def columns(self, units: Units, X: Array | None = None) -> Array:
@@ -105,7 +105,7 @@ class NetworkAtom:
         The kernel process, or None.
     """
 
-    model: Maker
+    model: Network
     units: Units
     spread: Array
     factor: Array

@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, Fit, gain
+from cadlag.network.columns import COMPILED, Array, Explained, gain
+from cadlag.sampling.choice import pick
 
 HALF_PI = 0.5 * math.pi
 
@@ -72,7 +73,7 @@ def signs_on_arc(order: np.ndarray, signs: Array, arc: int) -> Array:
 
 @njit(**COMPILED)
 def walk(
-    order: np.ndarray, signs: Array, squares: Array, fit: Fit, noise: float, precision: Array, pull: Array
+    order: np.ndarray, signs: Array, squares: Array, fit: Explained, noise: float, precision: Array, pull: Array
 ) -> None:
     """S and t of the candidate on each of the n + 1 arcs, given its φᵀVφ; `signs` ends at θ = π/2. In O(nM)."""
     images, P, residual = fit.images, fit.P, fit.residual
@@ -196,19 +197,3 @@ def choose_arc(
         weights[k] = log_prior[k] + gain(variances[k], precision[arc], pull[arc])
     k = pick(rng, weights, weights.max())
     return draw_angle_in(rng, arc, angles, order, m), k
-
-
-@njit(**COMPILED)
-def pick(rng: np.random.Generator, log_weights: Array, largest: float) -> int:
-    """An index with probability ∝ e^log_weight."""
-    total = 0.0
-    for i in range(len(log_weights)):
-        if log_weights[i] > largest - 40.0:
-            total += math.exp(log_weights[i] - largest)
-    wanted = rng.random() * total
-    for i in range(len(log_weights)):
-        if log_weights[i] > largest - 40.0:
-            wanted -= math.exp(log_weights[i] - largest)
-            if wanted < 0.0:
-                return i
-    return int(np.argmax(log_weights))

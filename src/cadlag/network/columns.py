@@ -37,7 +37,7 @@ class Members(NamedTuple):
     kinds: NDArray[np.int64]
 
 
-class Fit(NamedTuple):
+class Explained(NamedTuple):
     """What the units explain: VΦ, ΦᵀVΦ, ΦᵀVy, P, C and the residual e."""
 
     images: Array
@@ -48,7 +48,7 @@ class Fit(NamedTuple):
     residual: Array
 
 
-class Law(NamedTuple):
+class Common(NamedTuple):
     """Given to all units: log of a_j²/s_j, v, α/2, κ, the table of the density of log s."""
 
     log_scale: float
@@ -83,7 +83,7 @@ def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale:
 
 
 @njit(**COMPILED)
-def column_of(j: int, rows: Rows, members: Members, law: Law) -> Array:
+def column_of(j: int, rows: Rows, members: Members, law: Common) -> Array:
     """Unit j as it now is, weighted."""
     column = np.empty(len(rows.y))
     fill_column(rows.X, rows.omega, members.W[j], members.kinds[j], law.relu_scale, column)
@@ -119,7 +119,7 @@ def explain(
 
 
 @njit(**COMPILED)
-def take_out(j: int, y: Array, fit: Fit) -> None:
+def take_out(j: int, y: Array, fit: Explained) -> None:
     """Remove unit j: C, P and the residual become those of the other units."""
     P, C, residual = fit.P, fit.C, fit.residual
     n, m = P.shape
@@ -148,7 +148,7 @@ def take_out(j: int, y: Array, fit: Fit) -> None:
 
 
 @njit(**COMPILED)
-def record(j: int, column: Array, image: Array, rows: Rows, fit: Fit) -> tuple[Array, float]:
+def record(j: int, column: Array, image: Array, rows: Rows, fit: Explained) -> tuple[Array, float]:
     """Write the image of unit j and its sums; returns Pᵀφ and eᵀφ."""
     images, m = fit.images, fit.P.shape[1]
     u, overlaps, product, along = np.zeros(m), np.zeros(m), 0.0, 0.0
@@ -167,7 +167,7 @@ def record(j: int, column: Array, image: Array, rows: Rows, fit: Fit) -> tuple[A
 
 
 @njit(**COMPILED)
-def put_in(j: int, column: Array, image: Array, variance: float, noise: float, rows: Rows, fit: Fit) -> None:
+def put_in(j: int, column: Array, image: Array, variance: float, noise: float, rows: Rows, fit: Explained) -> None:
     """Add a column φ and its Vφ, with prior variance a², as unit j, which must have been taken out."""
     images, P, C = fit.images, fit.P, fit.C
     (n, m), own = P.shape, 0.0

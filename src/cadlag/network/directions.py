@@ -8,13 +8,13 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, Fit, Rows
+from cadlag.network.columns import COMPILED, Array, Explained, Rows
 
 N_NEWTON = 4
 
 
 @njit(**COMPILED)
-def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, fit: Fit) -> Array:
+def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, fit: Explained) -> Array:
     """A direction; zero where nothing came of it."""
     X, residual = rows.X, fit.residual
     (n, q), m = X.shape, len(W)
@@ -119,7 +119,7 @@ def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
 
 
 @njit(**COMPILED)
-def without_some(rng: np.random.Generator, y: Array, fit: Fit) -> Array:
+def without_some(rng: np.random.Generator, y: Array, fit: Explained) -> Array:
     """The residual with the mean contributions of a few other units added back."""
     n, m = fit.P.shape
     out = fit.residual.copy()

@@ -8,17 +8,17 @@ import numpy as np
 from numba import njit
 
 from cadlag.network.circle import angle_of, signs_on_arc
-from cadlag.network.columns import COMPILED, Array, Fit, Law, Members, Rows, column_of, entry, fill_column
+from cadlag.network.columns import COMPILED, Array, Common, Explained, Members, Rows, column_of, entry, fill_column
 
 
 @njit(**COMPILED)
-def image_of(j: int, rows: Rows, fit: Fit) -> Array:
+def image_of(j: int, rows: Rows, fit: Explained) -> Array:
     """Vφ of unit j as it was put in; empty where it is φ itself."""
     return fit.images[:, j].copy() if len(rows.V) > 0 else np.empty(0)
 
 
 @njit(**COMPILED)
-def turn(j: int, direction: Array, image: Array, rows: Rows, members: Members, law: Law) -> None:
+def turn(j: int, direction: Array, image: Array, rows: Rows, members: Members, law: Common) -> None:
     """Give a unit another direction, and its image with it."""
     if len(rows.V) == 0:
         members.W[j] = direction
@@ -47,7 +47,7 @@ def carry_image(before: Array, after: Array, V: Array, image: Array) -> None:
 @njit(**COMPILED)
 def squares_on_circle(
     j: int, e: Array, f: Array, order: np.ndarray, angles: Array, signs: Array, image: Array, rows: Rows,
-    members: Members, law: Law,
+    members: Members, law: Common,
 ) -> Array:  # fmt: skip
     """φᵀVφ of the candidate on each of the n + 1 arcs, walking from that of unit j, whose image is known."""
     n, arc = len(order), 0
@@ -82,7 +82,7 @@ def walk_squares(order: np.ndarray, arc: int, column: Array, image: Array, V: Ar
 
 
 @njit(**COMPILED)
-def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array, Array]:
+def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Explained, law: Common) -> tuple[Array, Array, Array]:
     """S and t of each candidate, and its image, (c, n), which is empty where it is the column itself."""
     if len(rows.V) > 0:
         return score_on_bulk(directions, kinds, rows, fit, law)
@@ -91,7 +91,9 @@ def score(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) 
 
 
 @njit(**COMPILED)
-def score_on_white(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array]:
+def score_on_white(
+    directions: Array, kinds: np.ndarray, rows: Rows, fit: Explained, law: Common
+) -> tuple[Array, Array]:
     """S and t of each candidate where V = I, row by row."""
     images, P, residual = fit.images, fit.P, fit.residual
     (n, m), c = P.shape, len(directions)
@@ -115,7 +117,9 @@ def score_on_white(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, l
 
 
 @njit(**COMPILED)
-def score_on_bulk(directions: Array, kinds: np.ndarray, rows: Rows, fit: Fit, law: Law) -> tuple[Array, Array, Array]:
+def score_on_bulk(
+    directions: Array, kinds: np.ndarray, rows: Rows, fit: Explained, law: Common
+) -> tuple[Array, Array, Array]:
     """S and t of each candidate, and the images Vφ, (c, n)."""
     c = len(directions)
     columns = np.empty((c, len(rows.y)))

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.circle import pick
 from cadlag.network.columns import COMPILED, Array, gain
+from cadlag.sampling.choice import pick
 
 
 @njit(**COMPILED)

@@ -10,8 +10,8 @@ from cadlag.network.columns import (
     COMPILED,
     SIGN,
     Array,
-    Fit,
-    Law,
+    Common,
+    Explained,
     Members,
     Rows,
     column_of,
@@ -31,7 +31,7 @@ INFORMED, INFORMED_POLISH = 0.6, 0.2  # share of circles that go through a guess
 
 
 @njit(**COMPILED)
-def scale_lattice(rng: np.random.Generator, log_s: float, law: Law) -> tuple[Array, Array]:
+def scale_lattice(rng: np.random.Generator, log_s: float, law: Common) -> tuple[Array, Array]:
     """Candidate log scales with the present one at a random place, and their log prior densities."""
     spacing = (0.05 + rng.random()) * 0.5 / law.half_alpha
     first = -int(rng.random() * N_SCALES)
@@ -45,7 +45,7 @@ def scale_lattice(rng: np.random.Generator, log_s: float, law: Law) -> tuple[Arr
 
 @njit(**COMPILED)
 def circle_directions(
-    rng: np.random.Generator, j: int, informed: float, rows: Rows, W: Array, fit: Fit
+    rng: np.random.Generator, j: int, informed: float, rows: Rows, W: Array, fit: Explained
 ) -> tuple[Array, Any, int]:
     """e, f and the power m of cos θ in the prior along the circle."""
     q = rows.X.shape[1]
@@ -58,8 +58,8 @@ def circle_directions(
 
 @njit(**COMPILED)
 def renew_sign_unit(
-    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Fit, law: Law,
-    variances: Array, log_prior: Array,
+    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
+    law: Common, variances: Array, log_prior: Array,
 ) -> int:  # fmt: skip
     """New direction of a sign unit, and its image; returns the index of its scale."""
     n = len(rows.y)
@@ -76,8 +76,8 @@ def renew_sign_unit(
 
 @njit(**COMPILED)
 def renew_on_lattice(
-    rng: np.random.Generator, j: int, image: Array, rows: Rows, members: Members, fit: Fit, law: Law, variances: Array,
-    log_prior: Array, both: bool,
+    rng: np.random.Generator, j: int, image: Array, rows: Rows, members: Members, fit: Explained, law: Common,
+    variances: Array, log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
     """New direction of a unit, kind if both are allowed, and image; returns the index of its scale."""
     directions = ellipse(rng, members.W[j], N_ANGLES)
@@ -95,7 +95,7 @@ def renew_on_lattice(
 
 
 @njit(**COMPILED)
-def put_back(j: int, image: Array, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
+def put_back(j: int, image: Array, rows: Rows, members: Members, fit: Explained, law: Common) -> None:
     """Put unit j in as it now is, its image being up to date."""
     column = column_of(j, rows, members, law)
     own = image if len(image) > 0 else column
@@ -104,8 +104,8 @@ def put_back(j: int, image: Array, rows: Rows, members: Members, fit: Fit, law: 
 
 @njit(**COMPILED)
 def renew_given(
-    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Fit, law: Law,
-    variances: Array, log_prior: Array, both: bool,
+    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
+    law: Common, variances: Array, log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
     """New direction, and kind if both are allowed, of a unit taken out before; returns the index of its scale."""
     if members.kinds[j] == SIGN and not both:
@@ -115,8 +115,8 @@ def renew_given(
 
 @njit(**COMPILED)
 def renew(
-    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Fit, law: Law,
-    both: bool,
+    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
+    law: Common, both: bool,
 ) -> None:  # fmt: skip
     """New direction, kind and scale of a unit taken out before."""
     candidates, log_prior = scale_lattice(rng, members.log_s[j], law)
@@ -127,7 +127,13 @@ def renew(
 
 @njit(**COMPILED)
 def sweep_units(
-    rng: np.random.Generator, order: np.ndarray, rows: Rows, members: Members, fit: Fit, law: Law, activation: int
+    rng: np.random.Generator,
+    order: np.ndarray,
+    rows: Rows,
+    members: Members,
+    fit: Explained,
+    law: Common,
+    activation: int,
 ) -> None:
     """Every unit once, in the given order; a_j² = e^(log_scale + log s_j)."""
     for j in order:
@@ -139,7 +145,9 @@ def sweep_units(
 
 
 @njit(**COMPILED)
-def polish_units(rng: np.random.Generator, n_visits: int, rows: Rows, members: Members, fit: Fit, law: Law) -> None:
+def polish_units(
+    rng: np.random.Generator, n_visits: int, rows: Rows, members: Members, fit: Explained, law: Common
+) -> None:
     """Directions alone, of units drawn in proportion to a_j: scales stay, so that who is visited stays as likely."""
     reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
     log_prior, both = np.zeros(1), n_visits < 0  # False, but no constant, for which all would be compiled once more

@@ -8,7 +8,7 @@ import numpy as np
 from cadlag.linalg.low_rank import precision_of_sums, solve_upper
 from cadlag.network.atom import Units
 from cadlag.network.bulk import GivenUnits
-from cadlag.network.columns import Fit, Law, Members, Rows, explain
+from cadlag.network.columns import Common, Explained, Members, Rows, explain
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.inputs import move_input_scales
 from cadlag.network.model import ACTIVATIONS, StableNetwork
@@ -173,15 +173,15 @@ class Sweeps(Apart):
 
     # Units and scales ------------------------------------------------------------------------------------------------
 
-    def prepare(self, units: Units, ground: Ground) -> tuple[Rows, Members, Fit, Law]:
+    def prepare(self, units: Units, ground: Ground) -> tuple[Rows, Members, Explained, Common]:
         """What the compiled moves work on. `units` is overwritten."""
         model = self.target
         sums = ground.sums(model.weighted(units, ground))
         own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
         rows = Rows(model.scaled(units), ground.response, ground.omega, ground.V)
         log_scale = 2.0 * units.log_tau + model.log_factor
-        law = Law(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
-        return rows, Members(units.W, units.log_s, units.kinds), Fit(*sums, *own), law
+        law = Common(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
+        return rows, Members(units.W, units.log_s, units.kinds), Explained(*sums, *own), law
 
     def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> tuple[Units, Sums]:
         """Every unit once, then visits to directions alone."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.independence import Independence
 from cadlag.sampling.leaps import NutsWithLeaps
 from cadlag.sampling.nuts import Nuts
@@ -12,7 +12,7 @@ from cadlag.sampling.tempering import Tempered
 
 # One row a sampler: a maker called with target and n_warmup.
 SAMPLERS: dict[str, Callable[..., Any]] = {
-    "nuts": NutsWithJumps,
+    "nuts": NutsWithHops,
     "plain_nuts": Nuts,
     "tempered": Tempered,
     "independence": Independence,

@@ -31,7 +31,7 @@ _MOST_JUMPS = 12
 _TRIAL = (2, 1)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
 
 
-class NutsWithJumps:
+class NutsWithHops:
     """NUTS and mixture jumps in one kernel.
 
     Parameters

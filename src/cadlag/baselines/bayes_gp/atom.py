@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.bayes_gp.least_squares import Fit
+from cadlag.baselines.bayes_gp.least_squares import Regression
 from cadlag.kernels.stationary import Stationary
 
 Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Known(NamedTuple):
     variance: float
 
 
-class Maker(Protocol):
+class LinearMean(Protocol):
     """What an atom asks of its process."""
 
     @property
@@ -60,7 +60,7 @@ class Maker(Protocol):
 
 
 @dataclass(frozen=True)
-class Atom:
+class LinearMeanAtom:
     """One draw, conditioned on the data.
 
     Attributes
@@ -73,9 +73,9 @@ class Atom:
         The regression at them.
     """
 
-    model: Maker
+    model: LinearMean
     at: Given
-    given: Fit
+    given: Regression
 
     @property
     def noise_variance(self) -> float:

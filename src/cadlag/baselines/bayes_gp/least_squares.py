@@ -18,7 +18,7 @@ _SAME = 1e-8  # of the largest entry: what a column must have left that is no su
 
 
 @dataclass(frozen=True)
-class Fit:
+class Regression:
     """The regression on F, and what conditioning on y needs.
 
     Attributes
@@ -84,12 +84,12 @@ def _whiten(factor: Array, columns: Array) -> Array:
     return blas.dtrsm(1.0, factor, columns, trans_a=1, lower=0) if columns.size else columns
 
 
-def regress(K: Array, F: Array, y: Array) -> Fit:
+def regress(K: Array, F: Array, y: Array) -> Regression:
     """Generalised least squares of y on F. `K` is overwritten."""
     m = F.shape[1]
     if len(y) == 0:
         none = np.zeros(0)
-        return Fit(K, F, np.zeros((m, m)), np.zeros(m), none, 0.0, 0.0, 0.0)
+        return Regression(K, F, np.zeros((m, m)), np.zeros(m), none, 0.0, 0.0, 0.0)
     factor = gaussian.factorise(K)
     white = _whiten(factor, np.column_stack([F, y]))
     q, r = np.linalg.qr(white[:, :m])
@@ -98,7 +98,7 @@ def regress(K: Array, F: Array, y: Array) -> Fit:
     log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
     log_det_coefficients = -2.0 * float(np.log(np.abs(np.diagonal(r))).sum())
     coefficients = blas.dtrsv(r, along, lower=0) if m else along
-    return Fit(factor, q, r, coefficients, residual, float(residual @ residual), log_det, log_det_coefficients)
+    return Regression(factor, q, r, coefficients, residual, float(residual @ residual), log_det, log_det_coefficients)
 
 
 def independent_columns(X: Array) -> NDArray[np.int_]:

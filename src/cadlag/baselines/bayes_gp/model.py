@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.bayes_gp.atom import Atom
-from cadlag.baselines.bayes_gp.least_squares import Fit, independent_columns, regress
+from cadlag.baselines.bayes_gp.atom import LinearMeanAtom
+from cadlag.baselines.bayes_gp.least_squares import Regression, independent_columns, regress
 from cadlag.baselines.bayes_gp.prior import LEAST_A0, OFFSET, Values, gradient_by_logs, log_density, sample_values
 from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
@@ -181,13 +181,13 @@ class LinearMeanProcess(PowerLadder, Model):
         gradient[k + 1] = 0.5 * (fit.square / at.variance - self.n_free)
         return self.log_density(fit, at.variance), gradient
 
-    def log_density(self, fit: Fit, variance: float) -> float:
+    def log_density(self, fit: Regression, variance: float) -> float:
         """log p(y | d, g, σ²) from the regression."""
         log_scale = gaussian.LOG_2PI + math.log(variance)
         determinants = 0.5 * (fit.log_det_coefficients - fit.log_det)
         return determinants - 0.5 * self.n_free * log_scale - 0.5 * fit.square / variance
 
-    def log_marginal(self, fit: Fit, a0: float, g0: float) -> float:
+    def log_marginal(self, fit: Regression, a0: float, g0: float) -> float:
         """log p(y | d, g, a₀, g₀), β and σ² integrated out, up to a function of a₀ and g₀."""
         determinants = 0.5 * (fit.log_det_coefficients - fit.log_det)
         return determinants - 0.5 * (a0 + self.n_free) * math.log(0.5 * (g0 + fit.square))
@@ -200,14 +200,14 @@ class LinearMeanProcess(PowerLadder, Model):
         np.fill_diagonal(K, 1.0 + at.nugget)
         return K
 
-    def fit(self, at: Values) -> Fit:
+    def fit(self, at: Values) -> Regression:
         """The regression given d and g."""
         return regress(self.covariance(at), self.F, self.y)
 
-    def condition(self, position: Array) -> Atom:
+    def condition(self, position: Array) -> LinearMeanAtom:
         """The Gaussian process that one draw stands for, given the data."""
         at = self.values(position)
-        return Atom(self, at, self.fit(at))
+        return LinearMeanAtom(self, at, self.fit(at))
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
         """Each row given d, g, σ² and all the others, β integrated out: Λ⁻¹ = P/σ², P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹.

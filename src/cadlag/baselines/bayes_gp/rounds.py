@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from cadlag.baselines.bayes_gp.least_squares import Fit
+from cadlag.baselines.bayes_gp.least_squares import Regression
 from cadlag.baselines.bayes_gp.model import Array, LinearMeanProcess
 from cadlag.baselines.bayes_gp.prior import (
     A0_RATE,
@@ -41,7 +41,7 @@ class MetropolisRounds(Apart):
 
     def __init__(self, model: LinearMeanProcess, n_warmup: int = 0, rounds: int = 1) -> None:
         self.model, self.n_warmup, self.rounds = model, n_warmup, rounds
-        self._known: tuple[bytes, Fit] | None = None
+        self._known: tuple[bytes, Regression] | None = None
 
     def init(self, rng: np.random.Generator) -> State:
         """Start where tgp does: every chain at the same place."""
@@ -92,14 +92,14 @@ class MetropolisRounds(Apart):
         self._known = (self._key(proposal), fit)
         return proposal, "accepted"
 
-    def _log_marginal(self, position: Array, fit: Fit) -> float:
+    def _log_marginal(self, position: Array, fit: Regression) -> float:
         at = self.model.values(position)
         return self.model.log_marginal(fit, at.a0, at.g0) + log_range_prior(at.ranges) + log_nugget_prior(at.nugget)
 
     def _key(self, position: Array) -> bytes:
         return position[: self.model.n_ranges + 1].tobytes()
 
-    def _fit(self, position: Array) -> Fit:
+    def _fit(self, position: Array) -> Regression:
         """The regression at the ranges and nugget, not computed anew while they stay."""
         key = self._key(position)
         if self._known is None or self._known[0] != key:

@@ -75,7 +75,7 @@ class Adam:
 
 
 @dataclass(frozen=True)
-class Ascent:
+class Climb:
     """A climb to be made: data, draws a step, rows a step.
 
     Attributes

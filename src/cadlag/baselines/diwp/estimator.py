@@ -17,7 +17,7 @@ from cadlag.settings import (
     Either,
     Nothing,
     Number,
-    Numbers,
+    Positives,
     Setting,
     Truth,
     Whole,
@@ -112,7 +112,7 @@ class DIWPRegressor(Regressor):
         "n_maps": Whole(1, MOST_LAYERS),
         "n_inducing": Whole(1, 10**6),
         "n_steps": Whole(1, 10**8),
-        "learning_rates": Numbers(),
+        "learning_rates": Positives(),
         "n_samples": Whole(1, 10**6),
         "batch_size": Either(
             f"an integer from 1 to {MOST_DRAWS:,}, or None for all rows", (Nothing(), Whole(1, MOST_DRAWS))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cadlag.baselines.diwp.ascent import Ascent, initial_parameters, judge, parameter_shapes
+from cadlag.baselines.diwp.ascent import Climb, initial_parameters, judge, parameter_shapes
 from cadlag.baselines.diwp.atoms import Atoms
 from cadlag.baselines.diwp.output import Parameters
 from cadlag.data import Scaling, refuse_overflow
@@ -96,7 +96,7 @@ class InverseWishartProcess(Model):
         start = initial_parameters(rng, self.X, self.y, self.n_inducing, self.n_layers, self.optional)
         # Without a layer nothing is random, and one evaluation is as good as many.
         n_samples = self.n_samples if self.n_layers else 1
-        ascent = Ascent(self.X, self.y, self.noise_variance, n_samples, self.batch_size, self.counted)
+        ascent = Climb(self.X, self.y, self.noise_variance, n_samples, self.batch_size, self.counted)
         trace = ascent.climb(rng, start, self.rates, progress)
         if not np.isfinite(trace).any():
             if len(trace) < self.n_steps:

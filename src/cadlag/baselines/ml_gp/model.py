@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 from scipy.spatial.distance import pdist
 
-from cadlag.baselines.bayes_gp.atom import Atom, Known
-from cadlag.baselines.bayes_gp.least_squares import Fit, regress
+from cadlag.baselines.bayes_gp.atom import Known, LinearMeanAtom
+from cadlag.baselines.bayes_gp.least_squares import Regression, regress
 from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
@@ -83,7 +83,7 @@ class MLProcess(Model):
 
     # Likelihood ------------------------------------------------------------------------------------------------------
 
-    def regression(self, position: Array) -> Fit:
+    def regression(self, position: Array) -> Regression:
         """μ̂ and what follows from it; raises where C cannot be factorised."""
         C = self.stationary.below(self.X, np.exp(-position[:-1]))
         C[np.diag_indices(len(C))] = 1.0 + math.exp(position[-1])
@@ -108,10 +108,10 @@ class MLProcess(Model):
         by_nugget = 0.5 * math.exp(position[-1]) * float(np.trace(pairs))
         return self._value(found), np.append(-by_range, by_nugget)
 
-    def _variance(self, found: Fit) -> float:
+    def _variance(self, found: Regression) -> float:
         return max(found.square / len(self.y), _LEAST_VARIANCE)
 
-    def _value(self, found: Fit) -> float:
+    def _value(self, found: Regression) -> float:
         return 0.5 * (len(self.y) * (LOG_2PI + math.log(self._variance(found)) + 1.0) + found.log_det)
 
     # The search ------------------------------------------------------------------------------------------------------
@@ -164,10 +164,10 @@ class MLProcess(Model):
 
     # Given the maximum -----------------------------------------------------------------------------------------------
 
-    def condition(self, position: Array) -> Atom:
+    def condition(self, position: Array) -> LinearMeanAtom:
         """The process given the data; nothing is allowed for the estimation of μ."""
         found = self.regression(position)
-        return Atom(self, Known(np.exp(-position[:-1]), math.exp(position[-1]), self._variance(found)), found)
+        return LinearMeanAtom(self, Known(np.exp(-position[:-1]), math.exp(position[-1]), self._variance(found)), found)
 
     def named(self, positions: Array) -> dict[str, Array]:
         """`inverse_ranges` β, `mean`, `variance` σ̂² and `noise_variance` gσ̂²."""

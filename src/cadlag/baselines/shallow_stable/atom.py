@@ -18,7 +18,7 @@ from cadlag.stable import PositiveStable
 Array = NDArray[np.float64]
 
 
-class Maker(Protocol):
+class CellNetwork(Protocol):
     """What an atom asks of its model."""
 
     @property
@@ -60,7 +60,7 @@ class ShallowAtom:
         Variance of the noise on a new observation (the mean of the rows' when they differ).
     """
 
-    model: Maker
+    model: CellNetwork
     key: int
     log_s: Array
     log_signal: float
@@ -69,7 +69,7 @@ class ShallowAtom:
 
     @classmethod
     def make(
-        cls, model: Maker, position: Array, log_s: Array, conditioner: gaussian.Conditioner, noise_variance: float
+        cls, model: CellNetwork, position: Array, log_s: Array, conditioner: gaussian.Conditioner, noise_variance: float
     ) -> "ShallowAtom":
         """An atom from a position."""
         digest = hashlib.blake2b(np.ascontiguousarray(position).tobytes(), digest_size=8).digest()

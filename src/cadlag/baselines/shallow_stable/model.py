@@ -250,7 +250,7 @@ class ShallowStable(Model):
         ]
 
     def moments(self, positions: Array, X: Array, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
-        """Moments of the function given each draw, in pieces of rows: how rows cut the cells is the same for all draws."""
+        """Moments of the function given each draw, in pieces of rows, which cut the cells alike for all draws."""
         means, variances = np.empty((2, len(positions), len(X)))
         noise = np.empty(len(positions))
         size = max(1, int(_CUT_BYTES / (32 * self.n_cells)))

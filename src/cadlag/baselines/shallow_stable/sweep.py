@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cadlag.sampling.choice import pick
 from cadlag.stable import density_of_log
 
 Array = NDArray[np.float64]
@@ -83,11 +84,8 @@ def draw_scale(
             score[k] = -math.inf
         else:
             score[k] += gain(math.exp(values[k] + log_w), square, pull)
-    if score.max() == -math.inf:
-        return log_s
-    reach = np.cumsum(np.exp(score - score.max()))
-    k = np.searchsorted(reach, rng.random() * reach[-1], side="right")
-    return values[min(k, N_SCALES - 1)]
+    largest = score.max()
+    return values[pick(rng, score, largest)] if largest > -math.inf else log_s
 
 
 @njit(**COMPILED)

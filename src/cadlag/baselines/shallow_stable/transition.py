@@ -16,6 +16,7 @@ from cadlag.baselines.shallow_stable.cells import find_neighbours
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.sweep import exchange, renew, sweep, sweep_as_published
 from cadlag.linalg import gaussian
+from cadlag.sampling.choice import pick
 from cadlag.sampling.contract import Apart, Info, State
 from cadlag.sampling.probes import as_info, probe_rows
 
@@ -164,7 +165,7 @@ class CellSweeps(_Moves):
             narrow = math.sqrt(self.target.n_cells) if along_s else 1.0
             steps = _lattice(rng) / narrow
             scores = self._scores(log_s, log_v, spectrum, along_s * steps, along_v * steps)
-            step = steps[_pick(rng, scores)]
+            step = steps[pick(rng, scores, float(scores.max()))]
             spectrum.stretch(along_s * step)
             log_s, log_v = log_s + along_s * step, log_v + along_v * step
         return log_s, log_v
@@ -184,11 +185,6 @@ def _lattice(rng: np.random.Generator) -> Array:
     """Steps of a random spacing, 0 among them at a random place."""
     spacing = 0.02 * 50.0 ** rng.random()
     return spacing * (np.arange(N_STEPS) - rng.integers(N_STEPS))
-
-
-def _pick(rng: np.random.Generator, scores: Array) -> int:
-    reach = np.cumsum(np.exp(scores - scores.max()))
-    return min(int(np.searchsorted(reach, rng.random() * reach[-1], side="right")), len(scores) - 1)
 
 
 class PublishedMoves(_Moves):
