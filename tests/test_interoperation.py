@@ -1,6 +1,6 @@
 """Both families among other libraries: frames in and out, pipelines, searches, inspection, copies.
 
-Where one family stands alone, `test_estimators` asks the same of the other.
+Where one family stands alone, `test_regressor` asks the same of the other.
 """
 
 import pickle

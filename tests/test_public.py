@@ -1,5 +1,6 @@
 """The package's front door: instant to import, and with the promised names behind it."""
 
+import ast
 import json
 import re
 import subprocess
@@ -115,3 +116,17 @@ def test_the_changelog_opens_with_this_version_and_dates_every_other():
     assert headings[0][0] == release
     assert (headings[0][1] == "unreleased") == bool(development)
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", date) for _, date in headings[bool(development) :])
+
+
+def test_notation_lists_every_class_of_the_library():
+    """With its file, so that a reader of either finds the other; what draws pictures or runs studies is left out."""
+    root = Path(cadlag.__file__).parent
+    listed = re.findall(r"^\| `(\w+)` \| `([\w/]+)` \|", (ROOT / "docs/notation.md").read_text(), re.M)
+    found = [
+        (node.name, str(path.relative_to(root).with_suffix("")))
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] not in ("app", "papers", "report", "plots", "verdict")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert sorted(listed) == sorted(found)

@@ -1,6 +1,6 @@
 """The published R code as one more chain: its likelihoods, its predictive curves, its posterior.
 
-Reads `r_code` in the directory CADLAG_REFERENCE, by default `../shared/reference` beside the repository.
+Reads `r_code` in the directory that CADLAG_REFERENCE names.
 """
 
 import os
@@ -15,8 +15,7 @@ from cadlag.kernel_process.model import KernelProcess
 from cadlag.predictive import Predictive
 from cadlag.sampling.chains import Plan, Store, new_chains, run
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = Path(os.environ.get("CADLAG_REFERENCE", ROOT.parent / "shared" / "reference")) / "r_code"
+FOLDER = Path(os.environ.get("CADLAG_REFERENCE", "nowhere")) / "r_code"
 DATA_SETS = ("sim1d_0", "sim1d_1", "sim2d_0")
 BURN_IN = 1000
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.sampling import LEAPING
-from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.independence import Independence
 from cadlag.sampling.leaps import NutsWithLeaps
 from cadlag.sampling.mixture import Mixture
@@ -51,7 +51,7 @@ def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[st
     return {**kernel.start_from(position), "step_size": step_size, "factor": fixed_factor(len(position))}
 
 
-def jump_state(kernel: NutsWithJumps, position: Array, n_jumps: int = 2, period: int = 1) -> dict[str, Any]:
+def jump_state(kernel: NutsWithHops, position: Array, n_jumps: int = 2, period: int = 1) -> dict[str, Any]:
     """A state past its warm-up with a mixture to jump to."""
     mixture = fixed_mixture(len(position)).to_state()
     return {"position": position, "nuts": nuts_state(kernel.nuts, position), "mixture": mixture, "modes": None,
@@ -72,13 +72,13 @@ def nuts(rng: np.random.Generator, model: KernelProcess, position: Array, memory
 
 def jump(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """Jumps alone: the turn of NUTS never comes."""
-    kernel = NutsWithJumps(model, 0)
+    kernel = NutsWithHops(model, 0)
     return _repeat(rng, kernel, jump_state(kernel, position, period=10**9))["position"], None
 
 
 def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """Coordinates stretched one at a time, nothing else."""
-    kernel, mixture = NutsWithJumps(model, 0), fixed_mixture(len(position))
+    kernel, mixture = NutsWithHops(model, 0), fixed_mixture(len(position))
     value = model.log_target(position, 1.0)
     for anchor in mixture.sample(rng, 4 * N_STEPS):
         position, value, _ = kernel._stretch(rng, position, anchor, value, 1.0)
@@ -87,7 +87,7 @@ def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, mem
 
 def nuts_and_jumps(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """Jumps, and NUTS every second time."""
-    kernel = NutsWithJumps(model, 0)
+    kernel = NutsWithHops(model, 0)
     return _repeat(rng, kernel, jump_state(kernel, position, period=2))["position"], None
 
 

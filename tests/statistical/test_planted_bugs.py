@@ -11,7 +11,7 @@ import pytest
 from cadlag.kernel_process import model as kernel_process
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.sampling import nuts as nuts_module
-from cadlag.sampling.hops import NutsWithJumps
+from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.mixture import Mixture
 from cadlag.sampling.nuts import Nuts
 from cadlag.sampling.tempering import Tempered
@@ -55,20 +55,20 @@ def no_proposal_density(patch: Patch) -> None:
 
 def mixture_follows_the_draws(patch: Patch) -> None:
     """The proposal keeps learning: its first component moves to the current draw."""
-    right = NutsWithJumps._jump
+    right = NutsWithHops._jump
 
-    def wrong(self: NutsWithJumps, rng: np.random.Generator, state: dict[str, Any], level: float) -> Any:
+    def wrong(self: NutsWithHops, rng: np.random.Generator, state: dict[str, Any], level: float) -> Any:
         means = state["mixture"]["means"].copy()
         means[0] = state["nuts"]["position"]
         return right(self, rng, {**state, "mixture": {**state["mixture"], "means": means}}, level)
 
-    patch.setattr(NutsWithJumps, "_jump", wrong)
+    patch.setattr(NutsWithHops, "_jump", wrong)
 
 
 def stretch_without_jacobian(patch: Patch) -> None:
     """A coordinate scaled by z and accepted by π(x')/π(x) alone."""
 
-    def wrong(self: NutsWithJumps, rng: np.random.Generator, position: Any, anchor: Any, *rest: float) -> Any:
+    def wrong(self: NutsWithHops, rng: np.random.Generator, position: Any, anchor: Any, *rest: float) -> Any:
         value, level = rest
         proposal = position.copy()
         j = rng.integers(len(position))
@@ -77,7 +77,7 @@ def stretch_without_jacobian(patch: Patch) -> None:
         accepted = math.log(1.0 - rng.random()) < proposed - value
         return (*((proposal, proposed) if accepted else (position, value)), False)
 
-    patch.setattr(NutsWithJumps, "_stretch", wrong)
+    patch.setattr(NutsWithHops, "_stretch", wrong)
 
 
 def step_size_follows_the_draws(patch: Patch) -> None:

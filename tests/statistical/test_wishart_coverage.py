@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 from cadlag import DIWPRegressor
-from test_deep_wishart import dense_map
+from statistical.wishart import dense_map
 
 N_TRAIN, N_TEST, N_REPLICATIONS = 20, 15, 30
 DELTA, NOISE = 4.0, 0.3

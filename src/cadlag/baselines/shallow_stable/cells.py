@@ -88,7 +88,7 @@ class LineCells:
         return np.where(i == last, self._constant_shares(x), shares)
 
     def _constant_shares(self, x: Array) -> Array:
-        """Shares of the arc through infinity: a threshold beyond the outermost point, where x* is not like the others."""
+        """Shares of the arc through infinity: thresholds beyond the outermost point, where x* is unlike the others."""
         low, high = self.knots[:1], self.knots[-1:]
         beyond = _angle(high, np.maximum(x, high)) + _angle(np.minimum(x, low), low)
         return 1.0 - beyond / (math.pi - _angle(low, high))

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cadlag
 from cadlag import datasets, storage
-from cadlag.baselines.diwp.ascent import Ascent
+from cadlag.baselines.diwp.ascent import Climb
 from cadlag.methods import METHODS, whole_fits
 from cadlag.papers import experiment
 from cadlag.papers.experiment import FailedTasksError, evaluate_task, read_plan, run
@@ -278,7 +278,7 @@ def dying(task):
     ("method", "configuration", "home", "step", "at"),
     [
         ("kernel", {"n_draws": 40, "n_warmup": 10, "n_chains": 1}, chains, "advance", 30),
-        ("diwp", {"n_steps": 30, "n_samples": 2}, Ascent, "_step", 10),
+        ("diwp", {"n_steps": 30, "n_samples": 2}, Climb, "_step", 10),
     ],
 )
 def test_a_fit_that_is_interrupted_is_no_row(path, monkeypatch, method, configuration, home, step, at):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import gammainc, gammaincinv
 
-from cadlag.baselines.diwp.ascent import Adam, Ascent, initial_parameters, judge
+from cadlag.baselines.diwp.ascent import Adam, Climb, initial_parameters, judge
 from cadlag.baselines.diwp.atoms import Atoms
 from cadlag.baselines.diwp.bound import Bound, layer_values
 from cadlag.baselines.diwp.gram import EPSILON, Gram, ReluMap
@@ -14,6 +14,7 @@ from cadlag.baselines.diwp.noise import Noise, draw_noise, gamma_move
 from cadlag.baselines.diwp.output import Output
 from cadlag.baselines.nngp.model import NNGP
 from cadlag.kernels import arc_cosine
+from statistical.wishart import dense_map
 
 SMALL_P = 1e-4  # of a test that is right
 
@@ -30,16 +31,6 @@ def full_gram(size, seed=0, n_features=7):
 def parts(G, size, joint=False):
     tt = G[size:, size:]
     return Gram(G[:size, :size].copy(), G[:size, size:].copy(), tt.copy() if joint else np.diag(tt).copy())
-
-
-def dense_map(G, epsilon=EPSILON):
-    """The ReLU kernel of a whole Gram matrix, from arccos."""
-    own = np.diag(G) + epsilon
-    lengths = np.sqrt(np.outer(own, own))
-    cosine = G / lengths
-    K = lengths * (np.sqrt(1.0 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / np.pi
-    np.fill_diagonal(K, own)
-    return K
 
 
 def values(size, delta=8.0, gamma=3.0, weight=0.7, seed=5):
@@ -440,7 +431,7 @@ def test_rows_asked_together_continue_the_bartlett_factor():
     assert not np.tril(A, -1).any()
 
 
-# Ascent --------------------------------------------------------------------------------------------------------------
+# Climb --------------------------------------------------------------------------------------------------------------
 
 
 def test_adam_takes_steps_of_the_rate():
@@ -460,7 +451,7 @@ def test_ascent_reaches_the_evidence():
     y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_normal(8)
     parameters = initial_parameters(rng, X, y, 8, 0)
     rates = np.r_[np.full(400, 0.05), np.full(300, 0.005)]
-    trace = Ascent(X, y, 0.09, 1, 8, 1).climb(rng, parameters, rates)
+    trace = Climb(X, y, 0.09, 1, 8, 1).climb(rng, parameters, rates)
     K = input_kernel({**parameters, "inducing": X}, X)[8:, 8:]
     evidence = stats.multivariate_normal(np.zeros(8), K + 0.09 * np.eye(8)).logpdf(y)
     assert evidence - 0.3 < 8 * trace[-1] < evidence
@@ -472,7 +463,7 @@ def test_posterior_of_useless_data_is_the_prior():
     X, y = rng.standard_normal((5, 1)), rng.standard_normal(5)
     parameters = initial_parameters(rng, X, y, 5, 1)
     rates = np.r_[np.full(600, 0.05), np.full(200, 0.005)]
-    trace = Ascent(X, y, 1e4, 2, 5, 1).climb(rng, parameters, rates)
+    trace = Climb(X, y, 1e4, 2, 5, 1).climb(rng, parameters, rates)
     nothing = -0.5 * np.log(2.0 * np.pi * 1e4) - 0.5 * np.mean(y**2) / 1e4
     assert 5 * trace[0] < 5 * nothing - 1.0
     assert 5 * trace[-1] == pytest.approx(5 * nothing, abs=0.1)
@@ -489,7 +480,7 @@ def test_failed_steps_move_nothing():
     parameters = initial_parameters(rng_of(0), X, y, 3, 1, ["log_noise"])
     before = {name: value.copy() for name, value in parameters.items()}
     with np.errstate(all="ignore"):
-        trace = Ascent(X, y, None, 2, 3, 1).climb(rng_of(0), parameters, np.full(4, 0.01))
+        trace = Climb(X, y, None, 2, 3, 1).climb(rng_of(0), parameters, np.full(4, 0.01))
     assert np.isnan(trace).all()
     for name, value in before.items():
         np.testing.assert_array_equal(parameters[name], value)

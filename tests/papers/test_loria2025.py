@@ -96,7 +96,7 @@ def test_the_papers_configuration_of_its_own_method():
 
 
 def test_every_row_in_the_package_is_planned():
-    plans = [task for path in (Path(__file__).parents[1] / "experiments").glob("*.toml") for task in read_plan(path)]
+    plans = [task for path in (Path(__file__).parents[2] / "experiments").glob("*.toml") for task in read_plan(path)]
     keys = {task.key for task in [*table_tasks(TABLES, FULL), *plans]}
     rows = read_rows(PACKAGE / "rows", "tables")
     assert len({row[:4] for row in rows}) > 200
