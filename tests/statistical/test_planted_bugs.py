@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cadlag.kernel_process import model as kernel_process
+from cadlag import likelihood
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.sampling import nuts as nuts_module
 from cadlag.sampling.hops import NutsWithHops
@@ -20,7 +20,7 @@ from statistical.checks import joint_law, paired, worst
 from statistical.kernels_under_test import MOVES, small_model
 
 Patch = pytest.MonkeyPatch
-half_cauchy = kernel_process.log_half_cauchy
+half_cauchy = likelihood.log_half_cauchy
 
 
 def lost_jacobian(patch: Patch) -> None:
@@ -30,12 +30,12 @@ def lost_jacobian(patch: Patch) -> None:
         value, slope = half_cauchy(log_v, scale, on)
         return value - log_v, slope - 1.0
 
-    patch.setattr(kernel_process, "log_half_cauchy", wrong)
+    patch.setattr(likelihood, "log_half_cauchy", wrong)
 
 
 def half_cauchy_on_the_other_scale(patch: Patch) -> None:
     """σ instead of σ²."""
-    patch.setattr(kernel_process, "log_half_cauchy", lambda log_v, scale, on: half_cauchy(log_v, scale, "sd"))
+    patch.setattr(likelihood, "log_half_cauchy", lambda log_v, scale, on: half_cauchy(log_v, scale, "sd"))
 
 
 def stable_scale_off_by_the_cosine(patch: Patch) -> None:
