@@ -43,8 +43,8 @@ from cadlag.predictive import Predictive
 from cadlag.sampling.chains import checked_chain
 from cadlag.sampling.checkpoint import Checkpoint
 from cadlag.sampling.progress import warn_caller
-from cadlag.settings import FREE, MOST_DRAWS, SHARED, Setting, Whole, shown
-from cadlag.storage import checked, plain, write_tree
+from cadlag.settings import FREE, MOST_DRAWS, SHARED, Setting, Whole, plain, shown
+from cadlag.storage import checked, write_tree
 
 Array = NDArray[np.float64]
 

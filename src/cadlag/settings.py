@@ -37,6 +37,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
+def plain(value: Any) -> Any:
+    """A setting as a file can hold it."""
+    if isinstance(value, np.generic):
+        return float(value) if isinstance(value, np.floating) else value.item()  # a longdouble is its own item
+    if isinstance(value, str | int | float | bool | type(None)):
+        return value
+    array = np.asarray(value)
+    return array if array.dtype.kind in "biuf" else None
+
+
 # Kinds of settings ---------------------------------------------------------------------------------------------------
 
 

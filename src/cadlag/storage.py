@@ -437,13 +437,3 @@ def checked(array: Any, shape: Sequence[int | None], finite: bool = True) -> NDA
     if finite and not np.isfinite(array).all():
         raise ValueError("a number is missing")
     return np.asarray(array, dtype=np.float64, order="C")
-
-
-def plain(value: Any) -> Any:
-    """A setting as a file can hold it."""
-    if isinstance(value, np.generic):
-        return float(value) if isinstance(value, np.floating) else value.item()  # a longdouble is its own item
-    if isinstance(value, str | int | float | bool | type(None)):
-        return value
-    array = np.asarray(value)
-    return array if array.dtype.kind in "biuf" else None

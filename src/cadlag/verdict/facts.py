@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cadlag.network.break_tables import BreakPoints
-from cadlag.storage import plain
+from cadlag.settings import plain
 from cadlag.verdict.evidence import COVERAGE, Evidence
 
 Facts = dict[str, Any]
