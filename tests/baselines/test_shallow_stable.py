@@ -15,7 +15,7 @@ from cadlag.baselines.shallow_stable.cuts import Pieces
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.shares import divide
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
-from cadlag.likelihood import log_normal_over_chi2, sample_log_over_chi2
+from cadlag.likelihood import Gaussian, log_normal_over_chi2, sample_log_over_chi2
 from cadlag.network.model import StableNetwork
 from cadlag.stable import positive_stable
 
@@ -106,7 +106,7 @@ def test_the_prior_of_the_network_becomes_that_of_cells_as_units_grow(X, alpha):
     for m in (4, 32, 256):
         units = StableNetwork(
             np.column_stack([np.ones(len(X)), X]), np.zeros(len(X)), m, alpha, "sign", nu ** (1.0 / alpha),
-            noise_variance=1.0,
+            likelihood=Gaussian(1.0),
         )  # fmt: skip
         drawn = (units.read(units.sample_prior(rng)) for _ in range(n))
         seen = np.array([np.exp(-0.5 * (ts @ units.columns(u)) ** 2 @ units.variances(u)) for u in drawn])

@@ -462,7 +462,9 @@ def gradient_model(order, depth, preset, noise, alpha=1.0):
     )
     if noise == "known":
         known = 0.1 * variance * rng.uniform(0.5, 2.0, 13)
-        return KernelProcess(X, math.sqrt(variance) * bare.y, alpha, order, depth, preset, known), position[:-1]
+        return KernelProcess(X, math.sqrt(variance) * bare.y, alpha, order, depth, preset, Gaussian(known)), position[
+            :-1
+        ]
     position[-1] = math.log(0.1 * variance)
     on = "sd" if noise == "sd" else "variance"
     y = math.sqrt(variance) * bare.y
