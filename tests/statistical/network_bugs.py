@@ -99,7 +99,7 @@ def scales_drawn_where_visits_depend_on_them() -> None:
             j = int(rng.choice(len(reach), p=reach / reach.sum()))
             image = sweep.image_of(j, rows, fit)
             columns.take_out(j, rows.y, fit)
-            sweep.renew(rng, j, 0.2, image, rows, members, fit, law, False)
+            sweep.renew(rng, j, 0.2, True, image, rows, members, fit, law, False)
             sweep.put_back(j, image, rows, members, fit, law)
 
     sweep.polish_units = wrong

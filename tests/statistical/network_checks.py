@@ -143,7 +143,7 @@ def visits(informed: float, both: bool) -> Move:
         for j in [*range(model.n_units)] * 3:
             image = sweep.image_of(j, rows, fit)
             sweep.take_out(j, rows.y, fit)
-            sweep.renew(rng, j, informed, image, rows, members, fit, law, both)
+            sweep.renew(rng, j, informed, True, image, rows, members, fit, law, both)
             sweep.put_back(j, image, rows, members, fit, law)
         return units
 

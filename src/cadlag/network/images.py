@@ -1,7 +1,7 @@
 """Vφ, φᵀVφ: images of columns under the precision V of the ground, which is white (V = I, left empty) or a full matrix.
 
-The one file that asks which. Another kind of precision is another case in each of the functions below that are called
-from elsewhere: `image_of`, `turn`, `squares_on_circle`, `score`.
+The one file of compiled moves that asks which. Another kind of precision is another case in the functions below that
+are called from elsewhere: `image_of`, `own_image`, `take_image`, `turn`, `squares_on_circle`, `score`.
 """
 
 import numpy as np
@@ -15,6 +15,19 @@ from cadlag.network.columns import COMPILED, Array, Common, Explained, Members, 
 def image_of(j: int, rows: Rows, fit: Explained) -> Array:
     """Vφ of unit j as it was put in; empty where it is φ itself."""
     return fit.images[:, j].copy() if len(rows.V) > 0 else np.empty(0)
+
+
+@njit(**COMPILED)
+def own_image(column: Array, image: Array) -> Array:
+    """The image of a column, which is the column itself where none was kept."""
+    return image if len(image) > 0 else column
+
+
+@njit(**COMPILED)
+def take_image(images: Array, c: int, image: Array) -> None:
+    """Overwrite an image by that of a candidate, where images are kept."""
+    if len(image) > 0:
+        image[:] = images[c]
 
 
 @njit(**COMPILED)

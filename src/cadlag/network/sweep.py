@@ -20,13 +20,16 @@ from cadlag.network.columns import (
     take_out,
 )
 from cadlag.network.directions import informed_direction
-from cadlag.network.images import image_of, score, squares_on_circle, turn
+from cadlag.network.images import image_of, own_image, score, squares_on_circle, take_image, turn
 from cadlag.network.lattice import choose_candidate, ellipse
 from cadlag.stable import density_of_log
 
 N_SCALES = 8
 N_ANGLES = 8
 BOTH = 2
+NOBODY = np.empty(0, dtype=np.int64)
+# Numba optimises a function anew with each that calls it: what only leads to the next is written into its caller.
+PART = {**COMPILED, "inline": "always"}
 INFORMED, INFORMED_POLISH = 0.6, 0.2  # share of circles that go through a guess
 
 
@@ -56,7 +59,7 @@ def circle_directions(
     return W[j].copy(), rng.standard_normal(q), 0
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def renew_sign_unit(
     rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
     law: Common, variances: Array, log_prior: Array,
@@ -74,7 +77,7 @@ def renew_sign_unit(
     return k
 
 
-@njit(**COMPILED)
+@njit(**PART)
 def renew_on_lattice(
     rng: np.random.Generator, j: int, image: Array, rows: Rows, members: Members, fit: Explained, law: Common,
     variances: Array, log_prior: Array, both: bool,
@@ -89,72 +92,67 @@ def renew_on_lattice(
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
     members.W[j] = directions[c]
     members.kinds[j] = kinds[c]
-    if len(images) > 0:
-        image[:] = images[c]
+    take_image(images, c, image)
     return k
 
 
-@njit(**COMPILED)
+@njit(**PART)
+def renew(
+    rng: np.random.Generator, j: int, informed: float, scaled: bool, image: Array, rows: Rows, members: Members,
+    fit: Explained, law: Common, both: bool,
+) -> None:  # fmt: skip
+    """New direction of a unit taken out before, scale if it may be scaled, and kind if both are allowed."""
+    if scaled:
+        candidates, log_prior = scale_lattice(rng, members.log_s[j], law)
+    else:
+        candidates, log_prior = members.log_s[j : j + 1].copy(), np.zeros(1)
+    variances = from_log(law.log_scale + candidates)
+    if members.kinds[j] == SIGN and not both:
+        k = renew_sign_unit(rng, j, informed, image, rows, members, fit, law, variances, log_prior)
+    else:
+        k = renew_on_lattice(rng, j, image, rows, members, fit, law, variances, log_prior, both)
+    members.log_s[j] = candidates[k]
+
+
+@njit(**PART)
 def put_back(j: int, image: Array, rows: Rows, members: Members, fit: Explained, law: Common) -> None:
     """Put unit j in as it now is, its image being up to date."""
     column = column_of(j, rows, members, law)
-    own = image if len(image) > 0 else column
+    own = own_image(column, image)
     put_in(j, column, own, from_log(law.log_scale + members.log_s[j]), law.noise, rows, fit)
 
 
 @njit(**COMPILED)
-def renew_given(
-    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
-    law: Common, variances: Array, log_prior: Array, both: bool,
-) -> int:  # fmt: skip
-    """New direction, and kind if both are allowed, of a unit taken out before; returns the index of its scale."""
-    if members.kinds[j] == SIGN and not both:
-        return renew_sign_unit(rng, j, informed, image, rows, members, fit, law, variances, log_prior)
-    return renew_on_lattice(rng, j, image, rows, members, fit, law, variances, log_prior, both)
-
-
-@njit(**COMPILED)
-def renew(
-    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
-    law: Common, both: bool,
+def visit_units(
+    rng: np.random.Generator, order: np.ndarray, n_visits: int, rows: Rows, members: Members, fit: Explained,
+    law: Common, activation: int,
 ) -> None:  # fmt: skip
-    """New direction, kind and scale of a unit taken out before."""
-    candidates, log_prior = scale_lattice(rng, members.log_s[j], law)
-    variances = from_log(law.log_scale + candidates)
-    k = renew_given(rng, j, informed, image, rows, members, fit, law, variances, log_prior, both)
-    members.log_s[j] = candidates[k]
-
-
-@njit(**COMPILED)
-def sweep_units(
-    rng: np.random.Generator,
-    order: np.ndarray,
-    rows: Rows,
-    members: Members,
-    fit: Explained,
-    law: Common,
-    activation: int,
-) -> None:
-    """Every unit once, in the given order; a_j² = e^(log_scale + log s_j)."""
-    for j in order:
+    """The one entry: units in an order with all that is theirs, then visits to directions alone."""
+    reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
+    for visit in range(len(order) + n_visits):
+        scaled, rounds = visit < len(order), 1
+        if scaled:
+            j = order[visit]
+            rounds = 2 if activation == BOTH and rng.random() < 0.5 else 1
+        else:
+            j = min(int(np.searchsorted(reach, rng.random() * reach[-1])), len(reach) - 1)
         image = image_of(j, rows, fit)
         take_out(j, rows.y, fit)
-        for both in range(2 if activation == BOTH and rng.random() < 0.5 else 1):
-            renew(rng, j, INFORMED, image, rows, members, fit, law, both == 1)
+        for both in range(rounds):
+            renew(rng, j, INFORMED if scaled else INFORMED_POLISH, scaled, image, rows, members, fit, law, both == 1)
         put_back(j, image, rows, members, fit, law)
 
 
-@njit(**COMPILED)
+def sweep_units(
+    rng: np.random.Generator, order: np.ndarray, rows: Rows, members: Members, fit: Explained, law: Common,
+    activation: int,
+) -> None:  # fmt: skip
+    """Every unit once, in the given order; a_j² = e^(log_scale + log s_j)."""
+    visit_units(rng, order, 0, rows, members, fit, law, activation)
+
+
 def polish_units(
     rng: np.random.Generator, n_visits: int, rows: Rows, members: Members, fit: Explained, law: Common
 ) -> None:
     """Directions alone, of units drawn in proportion to a_j: scales stay, so that who is visited stays as likely."""
-    reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
-    log_prior, both = np.zeros(1), n_visits < 0  # False, but no constant, for which all would be compiled once more
-    for _ in range(n_visits):
-        j = min(int(np.searchsorted(reach, rng.random() * reach[-1])), len(reach) - 1)
-        variances = np.full(1, from_log(law.log_scale + members.log_s[j]))
-        image = image_of(j, rows, fit)
-        take_out(j, rows.y, fit)
-        renew_given(rng, j, INFORMED_POLISH, image, rows, members, fit, law, variances, log_prior, both)
-        put_back(j, image, rows, members, fit, law)
+    visit_units(rng, NOBODY, n_visits, rows, members, fit, law, 0)
