@@ -185,6 +185,14 @@ def test_missing_values_are_refused_by_name_or_left_out(table):
     assert "rows left out: 3 of 5" in found.notes[0]
 
 
+def test_the_target_of_a_row_left_out_goes_with_it(table):
+    frame, recipe = learn(table("x,sales\n1,10\n,20\n3,30\n4,40\n"))
+    numbers = recipe.encode(frame, with_target=True, drop_missing=True)
+    np.testing.assert_array_equal(numbers.X[:, 0], [1.0, 3.0, 4.0])
+    np.testing.assert_array_equal(numbers.y, [10.0, 30.0, 40.0])
+    np.testing.assert_array_equal(numbers.rows, [0, 2, 3])
+
+
 def test_new_tables_are_read_by_the_recipe(table):
     _, recipe = learn(table("x,k,c,sales\n1,a,9,1\n2,b,9,2\n3,c,9,4\n4,a,9,5\n5,b,9,6\n6,c,9,0\n"))
     assert recipe.columns == ["x", "k=a", "k=b", "k=c"]

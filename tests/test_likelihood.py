@@ -103,6 +103,11 @@ def test_draws_of_the_prior_have_its_density(on):
     assert np.mean(draws < 1.0) == pytest.approx(below, abs=4.0 * 0.5 / math.sqrt(4000))
 
 
-def test_new_rows_have_the_mean_of_known_variances():
-    assert Gaussian(np.array([1.0, 3.0])).new_variance(0.5) == 2.0
+def test_new_rows_have_the_mean_of_the_variances():
+    assert Gaussian(np.array([1.0, 3.0])).new_variance(1.0) == 2.0
+    assert Gaussian(relative=np.array([1.0, 3.0])).new_variance(0.5) == 1.0
+    process = KernelProcess(X, Y).given(Z, U)
+    position = np.zeros(process.dimension)
+    expected = process.likelihood.new_variance(math.exp(position[-1]))
+    assert process.condition(position).noise_variance == pytest.approx(expected, rel=1e-12)
     assert Gaussian(0.4).new_variance(0.5) == Gaussian().new_variance(0.5) == 0.5

@@ -290,8 +290,8 @@ def test_small_numpy_integers_do_not_overflow():
     short = {"n_chains": 1, "random_state": 0, "amplitude": False}
     model = NNGPRegressor(n_draws=np.uint8(200), n_warmup=np.uint8(100), **short).fit(X, Y)
     assert model.posterior_.n_draws == 200
-    rates = METHODS["diwp"](n_steps=np.uint8(200))._rates()
-    np.testing.assert_array_equal(rates, METHODS["diwp"](n_steps=200)._rates())
+    rates = [METHODS["diwp"](n_steps=steps)._model(X, Y).rates for steps in (np.uint8(200), 200)]
+    np.testing.assert_array_equal(*rates)
 
 
 def test_memory_for_draws_and_steps_is_asked_for_beforehand():

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 
 class Draws(NamedTuple):
-    """What a run found.
+    """Positions and statistics that a way to infer has found, and chains to go on from.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Maximum:
-    """The one position at which the model's likelihood is largest."""
+    """The position at which the model's `maximise` ends, as one draw of one chain."""
 
     def run(self, model: Any, random_state: Any, checkpoint: Checkpoint | None = None) -> Draws:
         """Search for it by the model's `maximise`."""

@@ -107,8 +107,8 @@ class Gaussian:
         return float(by_log_noise.sum()) / (1.0 + floor * floor * math.exp(-float(position[-1])))
 
     def new_variance(self, variance: float) -> float:
-        """Variance of the noise on a new observation, σ² being given: the mean of the rows' where they are known."""
-        return float(np.mean(self.known)) if isinstance(self.known, np.ndarray) else variance
+        """Variance of the noise on a new observation, σ² being given: the mean of the rows' where they differ."""
+        return variance if self.rows is None else variance * float(np.mean(self.rows))
 
 
 GAUSSIAN = Gaussian()

@@ -8,8 +8,9 @@ others. What samplers ask of it stands in :mod:`cadlag.sampling.contract`.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -29,7 +30,7 @@ _ROWS_AT_ONCE = 4096
 
 
 class Model(Forgetful):
-    """What all models share."""
+    """What a regressor asks of any model, with defaults: names, draws in units, predictions of each draw."""
 
     X: Array
     y: Array
@@ -37,11 +38,16 @@ class Model(Forgetful):
     leave_one_out: Callable[..., LeftOut]
     named: Callable[..., dict[str, Array]]
     noise_variance: Any
+    likelihood: Any
 
     @property
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
         return 0.0
+
+    def given(self, y: Array, relative: Array | None = None) -> Self:
+        """The model of other responses, with relative variances of their noise, where there is a likelihood."""
+        return replace(self, y=y, likelihood=self.likelihood.given(relative))  # type: ignore[type-var]
 
     # Names, units and what to say ------------------------------------------------------------------------------------
 

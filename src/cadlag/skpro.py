@@ -62,7 +62,7 @@ class MixtureOfNormals(BaseDistribution):
         return np.broadcast_to(np.asarray(x, dtype=np.float64).reshape(-1), len(self.law))
 
     def _shaped(self, values: FloatArray) -> Any:
-        """The other way round."""
+        """One number for each row as skpro wants it: a table of one column, or a scalar without labels."""
         return values.reshape(self.shape) if self.ndim else values[0]
 
     def _mean(self) -> Any:

@@ -105,7 +105,7 @@ class GroupedProcess(KernelProcess):
         return self._end_of_centres + self.likelihood.n_unknown
 
     def own_position(self, position: Array, group: int) -> Array:
-        """What one group makes of a position."""
+        """The position of one group alone, as `one` reads it: its log scales, then log σ²."""
         size = self.one.n_scales
         return np.concatenate((position[group * size : (group + 1) * size], position[self._end_of_centres :]))
 
@@ -154,7 +154,7 @@ class GroupedProcess(KernelProcess):
         return draws | (self.function_at_probes(stats, response) if self.n_groups > 1 else {})
 
     def interchangeable(self, draws: dict[str, Array]) -> frozenset[str]:
-        """What belongs to a group."""
+        """Draws with an axis for groups: chains may number the groups differently, so these need not agree."""
         return frozenset(name for name, values in draws.items() if values.ndim == 4)
 
     # Prior -----------------------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ Noise and its prior are the likelihood's. Level β of the target is prior × lik
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,12 +104,8 @@ class KernelProcess(PowerLadder, Model):
 
     @property
     def noise_variance(self) -> float | Array | None:
-        """What is known of it."""
+        """The noise variance where it is known, one number or one for each row; None where it is sampled."""
         return self.likelihood.known
-
-    def given(self, y: Array, relative: Array | None = None) -> Self:
-        """The model of other responses, with other relative variances of their noise."""
-        return replace(self, y=y, likelihood=self.likelihood.given(relative))
 
     def scales(self, position: Array) -> Scales:
         """Every scale at a position, the fixed ones included."""

@@ -20,7 +20,7 @@ def no_columns(X: Array) -> Array:
 
 @dataclass(frozen=True)
 class FixedColumns:
-    """What stands beside the units.
+    """Columns of known functions of the inputs, with prior variances, that no move of the network changes.
 
     Attributes
     ----------

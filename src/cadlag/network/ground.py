@@ -25,7 +25,7 @@ class Sums(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """Noise, or noise and bulk.
+    """Gaussian law that units are added to: weights ω, precision V, variance v; noise alone, or with the bulk.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ def hold_directions(rng: np.random.Generator, model: StableNetwork, units: Units
 def free_scales(
     rng: np.random.Generator, model: StableNetwork, units: Units, ground: Ground, sums: Sums
 ) -> tuple[Units, Sums]:
-    """Some S_k, v_jk held."""
+    """A few input scales S_k by a random walk while all v_jk stay, so that columns and likelihood change."""
     variances = model.variances(units)
     value = ground.log_marginal(sums, variances)[0]
     for k in rng.integers(model.n_input_scales, size=N_FREE):

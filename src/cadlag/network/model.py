@@ -9,9 +9,9 @@ responses exactly.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,12 +140,8 @@ class StableNetwork(Model):
 
     @property
     def noise_variance(self) -> float | Array | None:
-        """What is known of it."""
+        """The noise variance where it is known, one number or one for each row; None where it is sampled."""
         return self.likelihood.known
-
-    def given(self, y: Array, relative: Array | None = None) -> Self:
-        """The model of other responses, with other relative variances of their noise."""
-        return replace(self, y=y, likelihood=self.likelihood.given(relative))
 
     @property
     def operations_to_condition(self) -> float:
@@ -243,7 +239,7 @@ class StableNetwork(Model):
         return self.likelihood.row_variances(float(from_log(units.log_v)), len(self.y)) + level * level
 
     def floor_variance(self, level: float) -> float:
-        """What the floor adds."""
+        """d² of the noise floor, over the mean of the rows' relative variances, to be added to σ²."""
         rows = self.likelihood.rows
         return level * level / (1.0 if rows is None else float(np.mean(rows)))
 

@@ -8,7 +8,7 @@ import numpy as np
 from cadlag.linalg.low_rank import precision_of_sums, solve_upper
 from cadlag.network.atom import Units
 from cadlag.network.bulk import GivenUnits
-from cadlag.network.columns import Common, Explained, Members, Rows, explain
+from cadlag.network.columns import SIGN, Common, Explained, Members, Rows, explain
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.inputs import move_input_scales
 from cadlag.network.model import ACTIVATIONS, StableNetwork
@@ -67,7 +67,7 @@ class Sweeps(Apart):
     target
         The network.
     n_warmup
-        Iterations with a noise floor.
+        Iterations that adapt, four fifths of them with a noise floor.
     """
 
     def __init__(self, target: StableNetwork, n_warmup: int) -> None:
@@ -123,7 +123,7 @@ class Sweeps(Apart):
         position = model.write(units)
         value, probes = self._look(units, ground, sums, floor)
         info |= {"log_target": value + model.log_prior(position), "floor": floor,
-                 "n_sign": float((units.kinds == 0).sum()), **probes}  # fmt: skip
+                 "n_sign": float((units.kinds == SIGN).sum()), **probes}  # fmt: skip
         return {"position": position, "iteration": iteration + 1, **moved}, info
 
     def _since_bulk(self, iteration: int) -> int:
@@ -155,7 +155,7 @@ class Sweeps(Apart):
         return Nuts(given, -(-n_sweeps // every), max_depth=pace.depth)
 
     def _learn_anew(self, units: Units, state: State) -> State:
-        """The metric of before, but for the noise."""
+        """Restart the bulk's NUTS when the floor has gone: the metric so far, the noise's axis shortened."""
         factor = state["factor"].copy()
         if self.target.likelihood.n_unknown:
             factor[-1] *= NOISE_STEP / np.linalg.norm(factor[-1])

@@ -1,4 +1,4 @@
-"""advance(model, sampler, chain, n) -> chain, block: the only loop over draws, in blocks that are pure and picklable.
+"""advance(model, plan, chain, n) -> Block: the only loop over draws, in blocks that are pure and picklable.
 
 A chain between two blocks is a plain tree: random generator, kernel state, iterations done. Every block rebuilds its
 caches, so a run that is interrupted, extended, resumed from a checkpoint, or spread over other workers gives the same

@@ -32,7 +32,7 @@ _TRIAL = (2, 1)  # jumps an iteration and iterations a NUTS trajectory, while no
 
 
 class NutsWithHops:
-    """NUTS and mixture jumps in one kernel.
+    """NUTS with hops to draws of a mixture fitted to the warm-up of all chains.
 
     Parameters
     ----------

@@ -171,7 +171,7 @@ class Nuts(Apart):
         return self.target.log_target_gradient(position, level)
 
     def evaluate_value(self, position: Array, level: float) -> float:
-        """Value alone, remembered likewise."""
+        """Log density at a position, computed once while the chain stays there at the same level."""
         known = self._here
         if known is not None and known.position is position and known.level == level:
             return known.value

@@ -27,7 +27,7 @@ RANGES_MOVED, NUGGET_MOVED = 2.0 / 3.0, 0.5
 
 
 class MetropolisRounds(Apart):
-    """One or more rounds a draw.
+    """tgp's Metropolis moves of ranges, nugget, variance and hyperparameters; so many rounds make one draw.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def initial_parameters(
 
 
 def parameter_shapes(size: int, p: int, n_layers: int, optional: Sequence[str] = ()) -> dict[str, tuple[int, ...]]:
-    """What there is to learn."""
+    """Shapes of all parameters of the bound, by name; `optional` ones only where they are learned."""
     several = {"log_input_scales": (p,), "input_shifts": (p,)}
     return {
         "inducing": (size, p), "targets": (size,), "log_delta": (n_layers,), "log_gamma": (n_layers,),

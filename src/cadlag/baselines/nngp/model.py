@@ -105,7 +105,7 @@ class NNGP(PowerLadder, Model):
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array, Array]:
-        """λ, Q and z."""
+        """Eigenvalues λ ≥ 0 and vectors Q of the weighted kernel matrix, and z = Qᵀ(weighted y)."""
         K = self.cross(self.X) * np.outer(self.weight, self.weight)
         values, vectors = np.linalg.eigh(K) if len(K) else (np.empty(0), K)
         return np.maximum(values, 0.0), vectors, vectors.T @ (self.weight * self.y)

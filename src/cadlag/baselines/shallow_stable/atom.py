@@ -37,7 +37,7 @@ class CellNetwork(Protocol):
         """How new inputs cut the cells."""
 
     def pieces(self, X: Array) -> Any:
-        """How they do so together."""
+        """How new inputs, taken together, cut the cells into pieces."""
 
 
 @dataclass(frozen=True)
