@@ -12,20 +12,26 @@ from cadlag.likelihood import Gaussian
 from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.network.bulk import GivenUnits
-from cadlag.network.circle import (
-    angle_of,
-    cosine_integral,
-    draw_angle,
-    signs_on_arc,
-    switch_angles,
-    walk,
+from cadlag.network.circle import angle_of, arc_mass, cosine_integral, draw_angle
+from cadlag.network.columns import (
+    RELU,
+    SIGN,
+    Explained,
+    Members,
+    Rows,
+    gain,
+    inverse_of_sums,
+    put_in,
+    residual_of,
+    take_out,
 )
-from cadlag.network.columns import RELU, SIGN, Common, Explained, Rows, explain, gain, put_in, take_out
-from cadlag.network.images import score, walk_squares
-from cadlag.network.model import ACTIVATIONS, StableNetwork
+from cadlag.network.images import images_of, squares_in_window
+from cadlag.network.lattice import record, score
+from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
+from cadlag.network.window import crossings, flip, signs_of, walk
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(5)
@@ -230,11 +236,15 @@ def pieces(model, units):
     """Rows, fit and noise of the units as they stand."""
     ground = model.ground(units, 0.0)
     sums = ground.sums(model.weighted(units, ground))
-    own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
-    return Rows(model.scaled(units), ground.response, ground.omega, ground.V), Explained(*sums, *own), ground.noise
+    C = inverse_of_sums(sums.gram, model.variances(units), ground.noise)
+    return Rows(model.scaled(units), ground.omega, ground.V, ground.pulled), Explained(*sums, C), ground.noise
 
 
 GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
+
+
+def copy_of(fit):
+    return Explained(*(part.copy() for part in fit))
 
 
 @pytest.mark.parametrize("options", GROUNDS)
@@ -242,50 +252,78 @@ def test_a_column_taken_out_and_put_in_again(options):
     model = network(**options)
     units = model.read(model.sample_prior(np.random.default_rng(8)))
     rows, fit, noise = pieces(model, units)
-    before = fit._replace(**{name: getattr(fit, name).copy() for name in fit._fields})
-    take_out(2, rows.y, fit)
+    before = copy_of(fit)
+    take_out(2, fit)
     rest = np.delete(np.arange(7), 2)
     without = np.linalg.inv(np.diag(noise / model.variances(units)[rest]) + before.gram[np.ix_(rest, rest)])
     np.testing.assert_allclose(fit.C[np.ix_(rest, rest)], without, rtol=1e-8, atol=1e-12)
+    assert not fit.C[2].any() and not fit.C[:, 2].any()
     P = before.images[:, rest] @ without
-    pulled = rows.y if len(rows.V) == 0 else rows.V @ rows.y
-    np.testing.assert_allclose(fit.residual, pulled - P @ before.products[rest], rtol=1e-8, atol=1e-10)
-    column = model.columns(units)[:, 2] * rows.omega
-    fit.images[:, 2] = 0.0
-    image = column if len(rows.V) == 0 else rows.V @ column
-    put_in(2, column, image, model.variances(units)[2], noise, rows, fit)
+    np.testing.assert_allclose(residual_of(rows, fit), rows.pulled - P @ before.products[rest], rtol=1e-8, atol=1e-10)
+    put_in(2, model.variances(units)[2], noise, fit)
     for one, other in zip(fit, before, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("options", GROUNDS)
-def test_walk_and_lattice_score_every_column(options):
-    model = network(activation="sign", **options)
-    units = model.read(model.sample_prior(np.random.default_rng(9)))
+@pytest.mark.parametrize("width", [np.pi, 1.3, 0.2, 1e-3])
+@pytest.mark.parametrize("turned", [-1.4, 0.1, 1.5])
+def test_every_arc_of_a_window_and_every_flip(options, width, turned):
+    """S and t of each candidate, and image and sums after a move to it, against the column written out."""
+    model, rng = network(activation="sign", **options), np.random.default_rng(9)
+    units = model.read(model.sample_prior(rng))
+    e, f = rng.standard_normal((2, 4))
+    units.W[4] = np.cos(turned) * e + np.sin(turned) * f
     rows, fit, noise = pieces(model, units)
-    take_out(4, rows.y, fit)
-    e, f = RNG.standard_normal(4), RNG.standard_normal(4)
-    angles, signs, precision, pull = np.empty(N), np.empty(N), np.empty(N + 1), np.empty(N + 1)
-    switch_angles(X, rows.omega, e, f, angles, signs)
-    order = np.argsort(angles)
-    squares = np.full(N + 1, np.sum(rows.omega**2))
-    if len(rows.V) > 0:
-        here = signs_on_arc(order, signs, 7)
-        walk_squares(order, 7, here, rows.V @ here, rows.V, squares)
-    walk(order, signs, squares, fit, noise, precision, pull)
-    ends = np.concatenate([[-0.5 * np.pi], angles[order], [0.5 * np.pi]])
-    middles = 0.5 * (ends[1:] + ends[:-1])
-    directions = np.cos(middles)[:, None] * e + np.sin(middles)[:, None] * f
-    law = Common(0.0, noise, 0.5, model.relu_scale, model.density_table)
-    by_lattice = score(directions, np.zeros(N + 1, dtype=np.int64), rows, fit, law)
-    V = np.eye(N) if len(rows.V) == 0 else rows.V
-    for arc in range(N + 1):
-        column = np.where(X @ directions[arc] >= 0.0, 1.0, -1.0) * rows.omega
+    take_out(4, fit)
+    members = Members(units.W, units.log_s, units.kinds)
+    low = turned - 0.4 * width
+    flipping, angles = crossings(rows.X, e, f, low, low + width)
+    assert np.all((low <= angles) & (angles <= low + width)) and np.all(np.diff(angles) >= 0.0)
+    arc, signs = np.searchsorted(angles, turned, side="right"), signs_of(4, flipping, rows, members)
+    squares = squares_in_window(4, flipping, arc, signs, rows, fit)
+    precision, pull = walk(4, flipping, arc, signs, squares, rows, fit, noise)
+    ends = np.concatenate([[low], angles, [low + width]])
+    V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
+    assert len(flipping) == N if width == np.pi else len(flipping) < N
+    for k, theta in enumerate(0.5 * (ends[1:] + ends[:-1])):
+        column = np.where(X @ (np.cos(theta) * e + np.sin(theta) * f) >= 0.0, 1.0, -1.0) * rows.omega
         overlap = fit.images.T @ column
         expected = (column @ V @ column - overlap @ fit.C @ overlap) / noise
-        for found, t in ((precision[arc], pull[arc]), (by_lattice[0][arc], by_lattice[1][arc])):
-            assert found == pytest.approx(expected, rel=1e-8)
-            assert t == pytest.approx(column @ fit.residual / noise, rel=1e-7, abs=1e-9)
+        assert precision[k] == pytest.approx(expected, rel=1e-8)
+        assert pull[k] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
+        moved, between = copy_of(fit), slice(min(arc, k), max(arc, k))
+        flip(4, flipping[between], signs[between], squares[k], rows, moved)
+        np.testing.assert_allclose(moved.images[:, 4], V @ column, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(moved.products[4], column @ rows.pulled, rtol=1e-8, atol=1e-10)
+        own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
+        np.testing.assert_allclose(moved.gram[4], own, rtol=1e-8, atol=1e-9)
+        np.testing.assert_array_equal(moved.gram[:, 4], moved.gram[4])
+
+
+@pytest.mark.parametrize("options", GROUNDS)
+def test_the_lattice_scores_and_records_every_candidate(options):
+    model, rng = network(**options), np.random.default_rng(9)
+    units = model.read(model.sample_prior(rng))
+    rows, fit, noise = pieces(model, units)
+    take_out(4, fit)
+    directions, kinds = rng.standard_normal((6, 4)), np.array([SIGN, RELU] * 3)
+    columns = np.array([rows.omega * np.where(X @ w >= 0.0, 1.0, -1.0) if kind == SIGN
+                        else rows.omega * model.relu_scale * np.maximum(X @ w, 0.0)
+                        for w, kind in zip(directions, kinds)])  # fmt: skip
+    V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
+    images = images_of(columns, rows.V)
+    precision, pull, overlaps = score(columns, images, rows, fit, noise)
+    for c, column in enumerate(columns):
+        overlap = fit.images.T @ column
+        assert precision[c] == pytest.approx((column @ V @ column - overlap @ fit.C @ overlap) / noise, rel=1e-8)
+        assert pull[c] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
+        moved = copy_of(fit)
+        record(4, column, images[c], overlaps[c], rows, moved)
+        own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
+        np.testing.assert_allclose(moved.gram[4], own, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(moved.images[:, 4], V @ column, rtol=1e-10, atol=1e-12)
+        assert moved.products[4] == pytest.approx(column @ rows.pulled, rel=1e-10)
 
 
 @pytest.mark.parametrize("options", GROUNDS)
@@ -297,7 +335,7 @@ def test_what_sweeps_keep_up_to_date_is_what_they_end_with(options, activation):
     ground, before = model.ground(units, 0.0), units.W.copy()
     rows, members, fit, law = kernel.prepare(units, ground)
     for _ in range(3):
-        sweep_units(rng, np.arange(model.n_units), rows, members, fit, law, ACTIVATIONS[activation])
+        sweep_units(rng, rows, members, fit, law, activation == "auto")
         polish_units(rng, 20, rows, members, fit, law)
     assert not np.allclose(units.W, before)
     for kept, afresh in zip(fit, kernel.prepare(units, ground)[2], strict=True):
@@ -316,15 +354,23 @@ def test_gain_is_a_difference_of_log_likelihoods(options):
     model = network(activation="sign", **options)
     units = model.read(model.sample_prior(np.random.default_rng(10)))
     rows, fit, noise = pieces(model, units)
-    take_out(0, rows.y, fit)
+    take_out(0, fit)
     column = model.columns(units)[:, 0] * rows.omega
     overlap = fit.images.T @ column
     S = (column @ fit.images[:, 0] - overlap @ fit.C @ overlap) / noise
-    found = gain(model.variances(units)[0], S, column @ fit.residual / noise)
+    found = gain(model.variances(units)[0], S, column @ residual_of(rows, fit) / noise)
     log_s = units.log_s.copy()
     log_s[0] = -1000.0
     off = model.log_likelihood_at(model.write(units._replace(log_s=log_s)), 0.0)
     assert found == pytest.approx(model.log_likelihood_at(model.write(units), 0.0) - off, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 5, 8])
+def test_mass_of_an_arc_anywhere(m):
+    """∫|cos|^m from 0, which grows across the ends of the half circle too."""
+    for theta in (-4.5, -2.0, -1.5, 0.0, 0.3, 1.6, 3.3, 7.9):
+        grid = np.linspace(0.0, theta, 40_001)
+        assert arc_mass(theta, m) == pytest.approx(np.trapezoid(np.abs(np.cos(grid)) ** m, grid), abs=1e-6)
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 5, 8])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.network import circle, columns, inputs, lattice, scales, sweep
+from cadlag.network import circle, inputs, lattice, scales, sweep, window
 from cadlag.network.model import StableNetwork
 from cadlag.network.transition import Sweeps
 from statistical.network_checks import MOVES, one_move, paired, small_network, sweeps
@@ -46,26 +46,32 @@ def no_prior_along_the_circle() -> None:
 
 
 def stale_sums() -> None:
-    """ΦᵀVΦ and ΦᵀVy not renewed with the column."""
-    right = columns.record
+    """ΦᵀVy not renewed with the rows that flip."""
+    right = window.flip
 
-    def wrong(j: int, column: Any, image: Any, rows: Any, fit: Any) -> Any:
-        gram, products = fit.gram.copy(), fit.products.copy()
-        found = right(j, column, image, rows, fit)
-        fit.gram[:], fit.products[:] = gram, products
-        return found
+    def wrong(j: int, flipped: Any, signs: Any, square: float, rows: Any, fit: Any) -> None:
+        products = fit.products.copy()
+        right(j, flipped, signs, square, rows, fit)
+        fit.products[:] = products
 
-    columns.record = wrong
+    sweep.flip = wrong
 
 
-def stale_residual() -> None:
+def window_that_starts_at_the_unit() -> None:
+    """The present angle not at a uniform place in its window, but at its beginning."""
+    sweep.start_of_window = lambda rng, present, width: present
+
+
+def mass_that_falls_beyond_a_quarter() -> None:
+    """∫cos^m where the window goes beyond ±π/2, for ∫|cos|^m."""
+    circle.arc_mass = circle.cosine_integral
+
+
+def stale_inverse() -> None:
     """A unit taken out without giving back what it explained."""
-    right = columns.take_out
 
-    def wrong(j: int, y: Any, fit: Any) -> None:
-        residual = fit.residual.copy()
-        right(j, y, fit)
-        fit.residual[:] = residual
+    def wrong(j: int, fit: Any) -> None:
+        fit.C[j], fit.C[:, j] = 0.0, 0.0
 
     sweep.take_out = wrong
 
@@ -92,15 +98,13 @@ def guess_that_knows_the_unit() -> None:
 
 def scales_drawn_where_visits_depend_on_them() -> None:
     """Units visited in proportion to a_j have their scales drawn as well."""
+    right = sweep.visit_units
 
     def wrong(rng: Any, n_visits: int, rows: Any, members: Any, fit: Any, law: Any) -> None:
         for _ in range(n_visits):
             reach = np.exp(0.5 * (members.log_s - members.log_s.max()))
-            j = int(rng.choice(len(reach), p=reach / reach.sum()))
-            image = sweep.image_of(j, rows, fit)
-            columns.take_out(j, rows.y, fit)
-            sweep.renew(rng, j, 0.2, True, image, rows, members, fit, law, False)
-            sweep.put_back(j, image, rows, members, fit, law)
+            j = rng.choice(len(reach), size=1, p=reach / reach.sum())
+            right(rng, j, rows, members, fit, law, sweep.POLISH._replace(scaled=True))
 
     sweep.polish_units = wrong
 
@@ -201,7 +205,9 @@ BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
     lost_jacobian_of_the_input_scales: ("inputs", {}),
     no_prior_along_the_circle: ("circle", {"n_inputs": 5, **LONG}),
     stale_sums: ("sweeps", {}),
-    stale_residual: ("circle", {}),
+    stale_inverse: ("circle", {}),
+    window_that_starts_at_the_unit: ("window of 2.0", {}),
+    mass_that_falls_beyond_a_quarter: ("window of 2.0", {"n_inputs": 3, **LONG}),
     density_of_s_for_log_s: ("lattice", {}),
     guess_that_knows_the_unit: ("circle", LONG),
     scales_drawn_where_visits_depend_on_them: ("polish", {}),

@@ -134,17 +134,14 @@ class Held(NamedTuple):
 Move = Callable[[np.random.Generator, Held], Units]
 
 
-def visits(informed: float, both: bool) -> Move:
+def visits(informed: float, both: bool, width: float = math.pi) -> Move:
     """Each unit thrice, as that way of drawing it is open to it; lattices with a change of kind if both are allowed."""
 
     def move(rng: np.random.Generator, held: Held) -> Units:
         model, kernel, units, ground, _ = held
         rows, members, fit, law = kernel.prepare(units, ground)
-        for j in [*range(model.n_units)] * 3:
-            image = sweep.image_of(j, rows, fit)
-            sweep.take_out(j, rows.y, fit)
-            sweep.renew(rng, j, informed, True, image, rows, members, fit, law, both)
-            sweep.put_back(j, image, rows, members, fit, law)
+        habits = sweep.Habits(informed, 0.0, width, 0.0, True, float(both), int(both))
+        sweep.visit_units(rng, np.array([*range(model.n_units)] * 3), rows, members, fit, law, habits)
         return units
 
     return move
@@ -217,6 +214,8 @@ MOVES: dict[str, tuple[dict[str, Any], Move]] = {
     "circle, any": (SIGNS, visits(0.0, False)),
     "circle, informed": (SIGNS, visits(1.0, False)),
     "circle, bulk": ({**SIGNS, **BULK}, visits(0.8, False)),
+    **{f"window of {width}": (SIGNS, visits(0.8, False, width)) for width in (2.0, 0.3, 0.02)},
+    "window of 0.7, bulk": ({**SIGNS, **BULK}, visits(0.8, False, 0.7)),
     "lattice": ({}, visits(0.0, True)),
     "lattice, ReLU": (RELUS, visits(0.0, False)),
     "lattice, bulk": (BULK, visits(0.0, True)),

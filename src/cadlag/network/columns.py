@@ -1,8 +1,8 @@
-"""K = vA⁻² + ΦᵀVΦ, C = K⁻¹, P = VΦC, e = V(y - ΦCΦᵀVy): what one column more or less changes, in O(nM).
+"""K = vA⁻² + ΦᵀVΦ, C = K⁻¹: what one column more or less changes, in O(M²).
 
 Unit j contributes the column φ_j(x) = sgn(w_j·x̃), or κ max(w_j·x̃, 0) with κ such that both kinds have the same mean
 square under the prior; row i of everything is multiplied by its weight ω_i. The units are added to Gaussian noise with
-covariance vV⁻¹. A unit that has been taken out leaves zeros in C and P.
+covariance vV⁻¹. A unit that has been taken out leaves zeros in C; its image Vφ and its sums stay.
 """
 
 import math
@@ -21,12 +21,12 @@ COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class Rows(NamedTuple):
-    """The data: inputs as units see them, weighted responses, weights ω, and V, which is left empty where it is I."""
+    """The data: inputs as units see them, weights ω, V (left empty where it is I), and Vy of weighted responses."""
 
     X: Array
-    y: Array
     omega: Array
     V: Array
+    pulled: Array
 
 
 class Members(NamedTuple):
@@ -38,14 +38,12 @@ class Members(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """What the units explain: VΦ, ΦᵀVΦ, ΦᵀVy, P, C and the residual e."""
+    """What the likelihood knows of the units: VΦ, ΦᵀVΦ, ΦᵀVy and C."""
 
     images: Array
     gram: Array
     products: Array
-    P: Array
     C: Array
-    residual: Array
 
 
 class Common(NamedTuple):
@@ -85,7 +83,7 @@ def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale:
 @njit(**COMPILED)
 def column_of(j: int, rows: Rows, members: Members, law: Common) -> Array:
     """Unit j as it now is, weighted."""
-    column = np.empty(len(rows.y))
+    column = np.empty(len(rows.X))
     fill_column(rows.X, rows.omega, members.W[j], members.kinds[j], law.relu_scale, column)
     return column
 
@@ -102,93 +100,51 @@ def fill_columns(X: Array, omega: Array, directions: Array, kinds: np.ndarray, r
 
 
 @njit(**COMPILED)
-def explain(
-    images: Array, gram: Array, products: Array, pulled: Array, square: float, variances: Array, noise: float
-) -> tuple[Array, Array, Array]:
-    """P, C and the residual, afresh, from VΦ and Vy."""
-    (n, m), factor = images.shape, log_marginal_of_sums(gram, products, square, len(pulled), variances, noise)[1]
-    C = precision_of_sums(factor, variances, noise)
-    P, residual = np.zeros((n, m)), pulled.copy()
-    for i in range(n):
-        for j in range(m):
-            for k in range(m):
-                P[i, k] += images[i, j] * C[j, k]
-        for k in range(m):
-            residual[i] -= P[i, k] * products[k]
-    return P, C, residual
+def inverse_of_sums(gram: Array, variances: Array, noise: float) -> Array:
+    """C afresh, from ΦᵀVΦ."""
+    factor = log_marginal_of_sums(gram, np.zeros(len(gram)), 0.0, 0, variances, noise)[1]
+    return precision_of_sums(factor, variances, noise)
 
 
 @njit(**COMPILED)
-def take_out(j: int, y: Array, fit: Explained) -> None:
-    """Remove unit j: C, P and the residual become those of the other units."""
-    P, C, residual = fit.P, fit.C, fit.residual
-    n, m = P.shape
-    pivot = C[j, j]
+def take_out(j: int, fit: Explained) -> None:
+    """Remove unit j: C becomes that of the other units, with zeros in its place."""
+    C = fit.C
+    m, pivot = len(C), C[j, j]
     if pivot <= 0.0:
         return
-    ratio = np.empty(m)
+    own = C[j].copy()
     for k in range(m):
-        ratio[k] = C[k, j] / pivot
-    mean = 0.0
-    for i in range(n):
-        mean += P[i, j] * y[i]
-    shift = mean / pivot
-    for i in range(n):
-        p = P[i, j]
-        residual[i] += shift * p
-        for k in range(m):
-            P[i, k] -= ratio[k] * p
-        P[i, j] = 0.0
-    for k in range(m):
+        ratio = own[k] / pivot
         for h in range(m):
-            C[k, h] -= ratio[k] * (pivot * ratio[h])
-    for k in range(m):
-        C[k, j] = 0.0
-        C[j, k] = 0.0
+            C[k, h] -= ratio * own[h]
+    C[j, :] = 0.0
+    C[:, j] = 0.0
 
 
 @njit(**COMPILED)
-def record(j: int, column: Array, image: Array, rows: Rows, fit: Explained) -> tuple[Array, float]:
-    """Write the image of unit j and its sums; returns Pᵀφ and eᵀφ."""
-    images, m = fit.images, fit.P.shape[1]
-    u, overlaps, product, along = np.zeros(m), np.zeros(m), 0.0, 0.0
-    for i in range(len(column)):
-        c, images[i, j] = column[i], image[i]
-        product += image[i] * rows.y[i]
-        along += c * fit.residual[i]
-        for k in range(m):
-            u[k] += fit.P[i, k] * c
-            overlaps[k] += images[i, k] * c
+def put_in(j: int, variance: float, noise: float, fit: Explained) -> None:
+    """Add unit j, which has been taken out and whose sums are up to date, with prior variance a²."""
+    C, h = fit.C, fit.gram[j]
+    m, own = len(C), fit.gram[j, j]
+    u = np.zeros(m)
     for k in range(m):
-        fit.gram[j, k] = overlaps[k]
-        fit.gram[k, j] = overlaps[k]
-    fit.products[j] = product
-    return u, along
-
-
-@njit(**COMPILED)
-def put_in(j: int, column: Array, image: Array, variance: float, noise: float, rows: Rows, fit: Explained) -> None:
-    """Add a column φ and its Vφ, with prior variance a², as unit j, which must have been taken out."""
-    images, P, C = fit.images, fit.P, fit.C
-    (n, m), own = P.shape, 0.0
-    u, along = record(j, column, image, rows, fit)
-    for i in range(n):
-        left = images[i, j]
-        for k in range(m):
-            left -= images[i, k] * u[k]
-        own += column[i] * left
-        P[i, j] = left
-    weight = 1.0 / (noise / variance + own) if variance > 0.0 else 0.0
-    for i in range(n):
-        p = P[i, j] * weight
-        fit.residual[i] -= p * along
-        for k in range(m):
-            P[i, k] -= p * u[k]
-        P[i, j] = p
+        for i in range(m):
+            u[k] += C[k, i] * h[i]
+    for k in range(m):
+        own -= h[k] * u[k]
+    weight = 1.0 / (noise / variance + max(own, 0.0)) if variance > 0.0 else 0.0
     u[j] = -1.0
     for k in range(m):
-        for h in range(m):
-            C[k, h] += weight * u[k] * u[h]
+        for i in range(m):
+            C[k, i] += weight * u[k] * u[i]
+
+
+@njit(**COMPILED)
+def residual_of(rows: Rows, fit: Explained) -> Array:
+    """e = V(y - ΦCΦᵀVy), what the units that are in leave of the responses."""
+    residual: Array = rows.pulled - np.dot(fit.images, np.dot(fit.C, fit.products))
+    return residual
 
 
 @njit(**COMPILED)

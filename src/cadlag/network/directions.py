@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, Explained, Rows
+from cadlag.network.columns import COMPILED, Array, Explained, Rows, residual_of
 
 N_NEWTON = 4
 
@@ -16,14 +16,14 @@ N_NEWTON = 4
 @njit(**COMPILED)
 def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, fit: Explained) -> Array:
     """A direction; zero where nothing came of it."""
-    X, residual = rows.X, fit.residual
+    X = rows.X
     (n, q), m = X.shape, len(W)
     f = np.zeros(q)
     which = rng.random()
     if which < 0.25:
-        return least_squares(rng, X, residual)
+        return least_squares(rng, X, residual_of(rows, fit))
     if which < 0.5:
-        return logistic(rng, X, without_some(rng, rows.y, fit) if rng.random() < 0.5 else residual)
+        return logistic(rng, X, without_some(rng, rows, fit) if rng.random() < 0.5 else residual_of(rows, fit))
     if which < 0.65:
         f[int(rng.random() * q)] = 1.0
     elif which < 0.85 and m > 1:
@@ -119,15 +119,11 @@ def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
 
 
 @njit(**COMPILED)
-def without_some(rng: np.random.Generator, y: Array, fit: Explained) -> Array:
+def without_some(rng: np.random.Generator, rows: Rows, fit: Explained) -> Array:
     """The residual with the mean contributions of a few other units added back."""
-    n, m = fit.P.shape
-    out = fit.residual.copy()
+    m, weights = len(fit.C), np.dot(fit.C, fit.products)
     for k in range(m):
         if rng.random() * m < 3.0:
-            mean = 0.0
-            for i in range(n):
-                mean += fit.P[i, k] * y[i]
-            for i in range(n):
-                out[i] += mean * fit.images[i, k]
-    return out
+            weights[k] = 0.0
+    left: Array = rows.pulled - np.dot(fit.images, weights)
+    return left

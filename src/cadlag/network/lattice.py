@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, gain
+from cadlag.network.columns import COMPILED, Array, Explained, Rows, gain
 from cadlag.sampling.choice import pick
 
 
@@ -29,6 +29,26 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
             out[k, i] = c * direction[i] + s * other[i]
     out[-first] = direction
     return out
+
+
+@njit(**COMPILED)
+def score(columns: Array, images: Array, rows: Rows, fit: Explained, noise: float) -> tuple[Array, Array, Array]:
+    """S and t of each candidate, (c,), and ΦᵀVφ of each, (c, M)."""
+    overlaps, weights = np.dot(columns, fit.images), np.dot(fit.C, fit.products)
+    squares = (columns * images).sum(axis=1)
+    precision = squares - (np.dot(overlaps, fit.C) * overlaps).sum(axis=1)
+    pull = np.dot(columns, rows.pulled) - np.dot(overlaps, weights)
+    return np.maximum(precision, 0.0) / noise, pull / noise, overlaps
+
+
+@njit(**COMPILED)
+def record(j: int, column: Array, image: Array, overlaps: Array, rows: Rows, fit: Explained) -> None:
+    """Image and sums of unit j, whose column is another."""
+    fit.images[:, j] = image
+    fit.gram[j] = overlaps
+    fit.gram[j, j] = np.dot(column, image)
+    fit.gram[:, j] = fit.gram[j]
+    fit.products[j] = np.dot(column, rows.pulled)
 
 
 @njit(**COMPILED)

@@ -1,11 +1,12 @@
 """One sweep over all units: each is taken out, drawn anew given the others, and put back."""
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from cadlag.network.circle import at_angle, choose_arc, circle_through, switch_angles, walk
+from cadlag.network.circle import angle_of, at_angle, choose_arc, circle_through, draw_angle
 from cadlag.network.columns import (
     COMPILED,
     SIGN,
@@ -14,23 +15,55 @@ from cadlag.network.columns import (
     Explained,
     Members,
     Rows,
-    column_of,
+    fill_column,
     from_log,
     put_in,
     take_out,
 )
 from cadlag.network.directions import informed_direction
-from cadlag.network.images import image_of, own_image, score, squares_on_circle, take_image, turn
-from cadlag.network.lattice import choose_candidate, ellipse
+from cadlag.network.images import images_of, squares_in_window
+from cadlag.network.lattice import choose_candidate, ellipse, record, score
+from cadlag.network.window import crossings, flip, signs_of, start_of_window, walk
 from cadlag.stable import density_of_log
 
 N_SCALES = 8
 N_ANGLES = 8
-BOTH = 2
-NOBODY = np.empty(0, dtype=np.int64)
 # Numba optimises a function anew with each that calls it: what only leads to the next is written into its caller.
 PART = {**COMPILED, "inline": "always"}
-INFORMED, INFORMED_POLISH = 0.6, 0.2  # share of circles that go through a guess
+
+
+class Habits(NamedTuple):
+    """How a visit is made.
+
+    Attributes
+    ----------
+    informed
+        Share of circles that go through a guess.
+    whole
+        Share of windows that are half a circle.
+    widest
+        Widest of the others.
+    decades
+        How far below it they reach.
+    scaled
+        Whether the unit's scale is drawn along.
+    again
+        Share of visits with a second round, in which the kind may change.
+    first
+        1 where the first round is left out.
+    """
+
+    informed: float
+    whole: float
+    widest: float
+    decades: float
+    scaled: bool
+    again: float = 0.0
+    first: int = 0
+
+
+SWEEP = Habits(0.6, 0.5, math.pi, 4.0, True)
+POLISH = Habits(0.2, 0.15, math.pi, 4.0, False)
 
 
 @njit(**COMPILED)
@@ -61,44 +94,51 @@ def circle_directions(
 
 @njit(**PART)
 def renew_sign_unit(
-    rng: np.random.Generator, j: int, informed: float, image: Array, rows: Rows, members: Members, fit: Explained,
+    rng: np.random.Generator, j: int, informed: float, width: float, rows: Rows, members: Members, fit: Explained,
     law: Common, variances: Array, log_prior: Array,
 ) -> int:  # fmt: skip
-    """New direction of a sign unit, and its image; returns the index of its scale."""
-    n = len(rows.y)
+    """New direction of a sign unit in a window of a circle; returns the index of its scale."""
     e, f, m = circle_directions(rng, j, informed, rows, members.W, fit)
-    angles, signs, precision, pull = np.empty(n), np.empty(n), np.empty(n + 1), np.empty(n + 1)
-    switch_angles(rows.X, rows.omega, e, f, angles, signs)
-    order = np.argsort(angles)
-    squares = squares_on_circle(j, e, f, order, angles, signs, image, rows, members, law)
-    walk(order, signs, squares, fit, law.noise, precision, pull)
-    theta, k = choose_arc(rng, angles, order, m, precision, pull, variances, log_prior)
-    turn(j, at_angle(rng, theta, e, f), image, rows, members, law)
+    present = angle_of(members.W[j], e, f)
+    low = start_of_window(rng, present, width)
+    flipping, angles = crossings(rows.X, e, f, low, low + width)
+    arc, signs = np.searchsorted(angles, present, side="right"), signs_of(j, flipping, rows, members)
+    squares = squares_in_window(j, flipping, arc, signs, rows, fit)
+    precision, pull = walk(j, flipping, arc, signs, squares, rows, fit, law.noise)
+    ends = np.concatenate((np.full(1, low), angles, np.full(1, low + width)))
+    chosen, k = choose_arc(rng, ends, m, precision, pull, variances, log_prior)
+    members.W[j] = at_angle(rng, draw_angle(rng, ends[chosen], ends[chosen + 1], m), e, f)
+    first, last = min(arc, chosen), max(arc, chosen)
+    flip(j, flipping[first:last], signs[first:last], squares[chosen], rows, fit)
     return k
 
 
 @njit(**PART)
 def renew_on_lattice(
-    rng: np.random.Generator, j: int, image: Array, rows: Rows, members: Members, fit: Explained, law: Common,
-    variances: Array, log_prior: Array, both: bool,
+    rng: np.random.Generator, j: int, rows: Rows, members: Members, fit: Explained, law: Common, variances: Array,
+    log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
-    """New direction of a unit, kind if both are allowed, and image; returns the index of its scale."""
+    """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
     directions = ellipse(rng, members.W[j], N_ANGLES)
     kinds = np.full(N_ANGLES, members.kinds[j])
     if both:
         directions = np.concatenate((directions, directions))
         kinds = np.concatenate((kinds, 1 - kinds))
-    precision, pull, images = score(directions, kinds, rows, fit, law)
+    columns = np.empty((len(directions), len(rows.X)))
+    for c in range(len(directions)):
+        fill_column(rows.X, rows.omega, directions[c], kinds[c], law.relu_scale, columns[c])
+    images = images_of(columns, rows.V)
+    precision, pull, overlaps = score(columns, images, rows, fit, law.noise)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
     members.W[j] = directions[c]
     members.kinds[j] = kinds[c]
-    take_image(images, c, image)
+    record(j, columns[c], images[c], overlaps[c], rows, fit)
     return k
 
 
 @njit(**PART)
 def renew(
-    rng: np.random.Generator, j: int, informed: float, scaled: bool, image: Array, rows: Rows, members: Members,
+    rng: np.random.Generator, j: int, informed: float, width: float, scaled: bool, rows: Rows, members: Members,
     fit: Explained, law: Common, both: bool,
 ) -> None:  # fmt: skip
     """New direction of a unit taken out before, scale if it may be scaled, and kind if both are allowed."""
@@ -108,51 +148,44 @@ def renew(
         candidates, log_prior = members.log_s[j : j + 1].copy(), np.zeros(1)
     variances = from_log(law.log_scale + candidates)
     if members.kinds[j] == SIGN and not both:
-        k = renew_sign_unit(rng, j, informed, image, rows, members, fit, law, variances, log_prior)
+        k = renew_sign_unit(rng, j, informed, width, rows, members, fit, law, variances, log_prior)
     else:
-        k = renew_on_lattice(rng, j, image, rows, members, fit, law, variances, log_prior, both)
+        k = renew_on_lattice(rng, j, rows, members, fit, law, variances, log_prior, both)
     members.log_s[j] = candidates[k]
 
 
-@njit(**PART)
-def put_back(j: int, image: Array, rows: Rows, members: Members, fit: Explained, law: Common) -> None:
-    """Put unit j in as it now is, its image being up to date."""
-    column = column_of(j, rows, members, law)
-    own = own_image(column, image)
-    put_in(j, column, own, from_log(law.log_scale + members.log_s[j]), law.noise, rows, fit)
+@njit(**COMPILED)
+def draw_width(rng: np.random.Generator, habits: Habits) -> float:
+    """Width of a window: half a circle, or anything down to some decades below the widest."""
+    return math.pi if rng.random() < habits.whole else habits.widest * 10.0 ** (-habits.decades * rng.random())
 
 
 @njit(**COMPILED)
 def visit_units(
-    rng: np.random.Generator, order: np.ndarray, n_visits: int, rows: Rows, members: Members, fit: Explained,
-    law: Common, activation: int,
+    rng: np.random.Generator, order: np.ndarray, rows: Rows, members: Members, fit: Explained, law: Common,
+    habits: Habits,
 ) -> None:  # fmt: skip
-    """The one entry: units in an order with all that is theirs, then visits to directions alone."""
-    reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
-    for visit in range(len(order) + n_visits):
-        scaled, rounds = visit < len(order), 1
-        if scaled:
-            j = order[visit]
-            rounds = 2 if activation == BOTH and rng.random() < 0.5 else 1
-        else:
-            j = min(int(np.searchsorted(reach, rng.random() * reach[-1])), len(reach) - 1)
-        image = image_of(j, rows, fit)
-        take_out(j, rows.y, fit)
-        for both in range(rounds):
-            renew(rng, j, INFORMED if scaled else INFORMED_POLISH, scaled, image, rows, members, fit, law, both == 1)
-        put_back(j, image, rows, members, fit, law)
+    """Units in an order, each taken out, drawn anew given the others, and put back: the one entry to compiled code."""
+    for j in order:
+        take_out(j, fit)
+        for both in range(habits.first, 2 if rng.random() < habits.again else 1):
+            width = draw_width(rng, habits)
+            renew(rng, j, habits.informed, width, habits.scaled, rows, members, fit, law, both == 1)
+        put_in(j, from_log(law.log_scale + members.log_s[j]), law.noise, fit)
 
 
 def sweep_units(
-    rng: np.random.Generator, order: np.ndarray, rows: Rows, members: Members, fit: Explained, law: Common,
-    activation: int,
-) -> None:  # fmt: skip
-    """Every unit once, in the given order; a_j² = e^(log_scale + log s_j)."""
-    visit_units(rng, order, 0, rows, members, fit, law, activation)
+    rng: np.random.Generator, rows: Rows, members: Members, fit: Explained, law: Common, changing: bool
+) -> None:
+    """Every unit once, in random order, with its scale, and with its kind where that may change."""
+    habits = SWEEP._replace(again=0.5 if changing else 0.0)
+    visit_units(rng, rng.permutation(len(members.W)), rows, members, fit, law, habits)
 
 
 def polish_units(
     rng: np.random.Generator, n_visits: int, rows: Rows, members: Members, fit: Explained, law: Common
 ) -> None:
     """Directions alone, of units drawn in proportion to a_j: scales stay, so that who is visited stays as likely."""
-    visit_units(rng, NOBODY, n_visits, rows, members, fit, law, 0)
+    reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
+    order = np.minimum(np.searchsorted(reach, rng.random(n_visits) * reach[-1]), len(reach) - 1)
+    visit_units(rng, order, rows, members, fit, law, POLISH)

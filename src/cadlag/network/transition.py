@@ -8,10 +8,10 @@ import numpy as np
 from cadlag.linalg.low_rank import precision_of_sums, solve_upper
 from cadlag.network.atom import Units
 from cadlag.network.bulk import GivenUnits
-from cadlag.network.columns import SIGN, Common, Explained, Members, Rows, explain
+from cadlag.network.columns import SIGN, Common, Explained, Members, Rows, inverse_of_sums
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.inputs import move_input_scales
-from cadlag.network.model import ACTIVATIONS, StableNetwork
+from cadlag.network.model import StableNetwork
 from cadlag.network.scales import walk_scales
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.sampling.contract import Apart, Array, Info, State
@@ -177,18 +177,17 @@ class Sweeps(Apart):
         """What the compiled moves work on. `units` is overwritten."""
         model = self.target
         sums = ground.sums(model.weighted(units, ground))
-        own = explain(*sums, ground.pulled, ground.square, model.variances(units), ground.noise)
-        rows = Rows(model.scaled(units), ground.response, ground.omega, ground.V)
+        C = inverse_of_sums(sums.gram, model.variances(units), ground.noise)
+        rows = Rows(model.scaled(units), ground.omega, ground.V, ground.pulled)
         log_scale = 2.0 * units.log_tau + model.log_factor
         law = Common(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
-        return rows, Members(units.W, units.log_s, units.kinds), Explained(*sums, *own), law
+        return rows, Members(units.W, units.log_s, units.kinds), Explained(*sums, C), law
 
     def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> tuple[Units, Sums]:
         """Every unit once, then visits to directions alone."""
         units = units.copy()
         rows, members, fit, law = self.prepare(units, ground)
-        order = rng.permutation(self.target.n_units)
-        sweep_units(rng, order, rows, members, fit, law, ACTIVATIONS[self.target.activation])
+        sweep_units(rng, rows, members, fit, law, self.target.activation == "auto")
         polish_units(rng, n_visits, rows, members, fit, law)
         return units, Sums(fit.images, fit.gram, fit.products)
 

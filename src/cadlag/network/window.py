@@ -1,0 +1,111 @@
+"""θ in [θ₀ - uw, θ₀ + (1 - u)w], u ~ U(0, 1): an exact Gibbs draw over the dichotomies in a window on a great circle.
+
+Whatever θ of the window is the present one, the same window is proposed with the same density, as long as the width w
+does not depend on where the unit is; w = π is the whole half circle. A row flips inside if and only if its sign differs
+at the two ends. The precision S = (φᵀVφ - hᵀCh)/v, h = ΦᵀVφ, and the pull t = φᵀe/v of the unit as it is come from the
+sums; each row that flips changes them in O(M), given the rows of VΦC. So a visit costs what it flips, and one pass over
+the inputs.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Members, Rows, entry
+from cadlag.network.images import flip_image
+
+
+@njit(**COMPILED)
+def start_of_window(rng: np.random.Generator, present: float, width: float) -> float:
+    """Where a window begins that has the present angle at a uniform place."""
+    return present - rng.random() * width
+
+
+@njit(**COMPILED)
+def crossings(X: Array, e: Array, f: Array, low: float, high: float) -> tuple[np.ndarray, Array]:
+    """The rows that flip between two angles, in the order in which they do, and where."""
+    n, q = X.shape
+    rows, angles, count = np.empty(n, dtype=np.int64), np.empty(n), 0
+    c_low, s_low, c_high, s_high = math.cos(low), math.sin(low), math.cos(high), math.sin(high)
+    for i in range(n):
+        a, b = 0.0, 0.0
+        for k in range(q):
+            a += X[i, k] * e[k]
+            b += X[i, k] * f[k]
+        if (c_low * a + s_low * b >= 0.0) != (c_high * a + s_high * b >= 0.0):
+            theta = math.atan2(-a, b)
+            rows[count] = i
+            angles[count] = min(theta + math.pi * math.ceil((low - theta) / math.pi), high)
+            count += 1
+    order = np.argsort(angles[:count])
+    return rows[:count][order], angles[:count][order]
+
+
+@njit(**COMPILED)
+def signs_of(j: int, flipping: np.ndarray, rows: Rows, members: Members) -> Array:
+    """The entries of a sign unit as it is, at some rows."""
+    signs = np.empty(len(flipping))
+    for at in range(len(flipping)):
+        i = flipping[at]
+        signs[at] = rows.omega[i] * entry(rows.X[i], members.W[j], SIGN, 1.0)
+    return signs
+
+
+@njit(**COMPILED)
+def dot(x: Array, y: Array) -> float:
+    """xᵀy of short vectors in four sums, which the processor takes side by side, always in the same order."""
+    n, a, b, c, d = len(x), 0.0, 0.0, 0.0, 0.0
+    for k in range(0, n - 3, 4):
+        a += x[k] * y[k]
+        b += x[k + 1] * y[k + 1]
+        c += x[k + 2] * y[k + 2]
+        d += x[k + 3] * y[k + 3]
+    for k in range(n - n % 4, n):
+        a += x[k] * y[k]
+    return (a + b) + (c + d)
+
+
+@njit(**COMPILED)
+def walk(
+    j: int, flipping: np.ndarray, arc: int, signs: Array, squares: Array, rows: Rows, fit: Explained, noise: float
+) -> tuple[Array, Array]:
+    """S and t of the candidate on each arc, both ways from that of unit j, which has been taken out."""
+    w, m = len(flipping), len(fit.C)
+    h, weights = fit.gram[j], np.dot(fit.C, fit.products)
+    at_rows = np.empty((w, m))
+    for at in range(w):
+        at_rows[at] = fit.images[flipping[at]]
+    P, g = np.dot(at_rows, fit.C), np.dot(fit.C, h)
+    fitted = np.dot(at_rows, weights)
+    precision, pull, leverages = np.empty(w + 1), np.empty(w + 1), np.empty(w)
+    for at in range(w):
+        leverages[at] = dot(at_rows[at], P[at])
+    start_used, start_t = np.dot(h, g), fit.products[j] - np.dot(h, weights)
+    for forward in range(2):
+        u, used, t = g.copy(), start_used, start_t
+        precision[arc], pull[arc] = max(squares[arc] - used, 0.0) / noise, t / noise
+        for taken in range(w - arc if forward else arc):
+            at = arc + taken if forward else arc - 1 - taken
+            s, along = signs[at], dot(at_rows[at], u)
+            for k in range(m):
+                u[k] -= 2.0 * s * P[at, k]
+            used += 4.0 * s * (s * leverages[at] - along)
+            t -= 2.0 * s * (rows.pulled[flipping[at]] - fitted[at])
+            reached = at + 1 if forward else at
+            precision[reached], pull[reached] = max(squares[reached] - used, 0.0) / noise, t / noise
+    return precision, pull
+
+
+@njit(**COMPILED)
+def flip(j: int, flipped: np.ndarray, signs: Array, square: float, rows: Rows, fit: Explained) -> None:
+    """Image and sums of unit j where some rows have changed sides."""
+    gram, products, m = fit.gram, fit.products, len(fit.C)
+    for at in range(len(flipped)):
+        i, step = flipped[at], 2.0 * signs[at]
+        products[j] -= step * rows.pulled[i]
+        for k in range(m):
+            gram[j, k] -= step * fit.images[i, k]
+    gram[j, j] = square
+    gram[:, j] = gram[j]
+    flip_image(j, flipped, signs, rows, fit)
