@@ -45,14 +45,12 @@ def no_prior_along_the_circle() -> None:
     sweep.circle_directions = wrong
 
 
-def stale_sums() -> None:
-    """ΦᵀVy not renewed with the rows that flip."""
+def stale_square() -> None:
+    """φᵀVφ not renewed with the rows that flip."""
     right = window.flip
 
     def wrong(j: int, flipped: Any, signs: Any, square: float, rows: Any, fit: Any) -> None:
-        products = fit.products.copy()
-        right(j, flipped, signs, square, rows, fit)
-        fit.products[:] = products
+        right(j, flipped, signs, fit.gram[j, j], rows, fit)
 
     sweep.flip = wrong
 
@@ -204,10 +202,10 @@ LONG = {"n_replications": 8000}  # where a draw is moved so little that only man
 BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
     lost_jacobian_of_the_input_scales: ("inputs", {}),
     no_prior_along_the_circle: ("circle", {"n_inputs": 5, **LONG}),
-    stale_sums: ("sweeps", {}),
+    stale_square: ("circle, bulk", {}),
     stale_inverse: ("circle", {}),
     window_that_starts_at_the_unit: ("window of 2.0", {}),
-    mass_that_falls_beyond_a_quarter: ("window of 2.0", {"n_inputs": 3, **LONG}),
+    mass_that_falls_beyond_a_quarter: ("window of 2.0", LONG),
     density_of_s_for_log_s: ("lattice", {}),
     guess_that_knows_the_unit: ("circle", LONG),
     scales_drawn_where_visits_depend_on_them: ("polish", {}),
