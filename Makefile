@@ -41,7 +41,6 @@ check: $(READY)
 	$(BIN)/pydoclint --quiet src/cadlag
 
 unit: $(READY)
-	$(BIN)/python -m tests.compiled
 	$(BIN)/pytest -m "not slow" -n 2 --dist worksteal
 
 slow: $(READY)
