@@ -81,14 +81,6 @@ def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale:
 
 
 @njit(**COMPILED)
-def column_of(j: int, rows: Rows, members: Members, law: Common) -> Array:
-    """Unit j as it now is, weighted."""
-    column = np.empty(len(rows.X))
-    fill_column(rows.X, rows.omega, members.W[j], members.kinds[j], law.relu_scale, column)
-    return column
-
-
-@njit(**COMPILED)
 def fill_columns(X: Array, omega: Array, directions: Array, kinds: np.ndarray, relu_scale: float) -> Array:
     """Several units at every row, (n, c)."""
     n, c = len(X), len(directions)

@@ -102,7 +102,7 @@ class StableNetworkRegressor(Regressor):
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
         "n_units": Whole(1, 10_000, of_run=True),
-        "activation": Word(tuple(ACTIVATIONS), of_run=True),
+        "activation": Word(ACTIVATIONS, of_run=True),
         "bulk": Either('True, False or "auto"', (Truth(), Word(("auto",))), of_run=True),
         "input_scales": Truth(of_run=True),
         "amplitude": Either("a positive number, or None to learn it", (Nothing(), Number()), of_run=True),

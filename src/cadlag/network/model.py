@@ -33,7 +33,7 @@ from cadlag.stable import PositiveStable, positive_stable
 
 Array = NDArray[np.float64]
 MOST_IN_USE = 0.8  # of the units, beyond which more may be needed
-ACTIVATIONS = {"sign": 0, "relu": 1, "auto": 2}
+ACTIVATIONS = ("sign", "relu", "auto")
 
 
 @dataclass(frozen=True)
