@@ -31,7 +31,7 @@ from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
-from cadlag.network.window import crossings, flip, signs_of, walk
+from cadlag.network.window import GATHERED, crossings, explained_at, flip, signs_of, walk
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(5)
@@ -299,6 +299,16 @@ def test_every_arc_of_a_window_and_every_flip(options, width, turned):
         own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
         np.testing.assert_allclose(moved.gram[4], own, rtol=1e-8, atol=1e-9)
         np.testing.assert_array_equal(moved.gram[:, 4], moved.gram[4])
+
+
+def test_rows_are_gathered_in_blocks_that_do_not_show():
+    """More rows than one block holds, in an order of their own."""
+    model = StableNetwork(np.random.default_rng(10).standard_normal((GATHERED + 5, 4)), np.zeros(GATHERED + 5), 7)
+    _rows, fit, _noise = pieces(model, model.read(model.sample_prior(np.random.default_rng(8))))
+    flipping, weights = np.random.default_rng(11).permutation(GATHERED + 5)[:-2], np.arange(7.0)
+    P, fitted = explained_at(flipping, weights, fit)
+    np.testing.assert_allclose(P, fit.images[flipping] @ fit.C, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(fitted, fit.images[flipping] @ weights, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", GROUNDS)

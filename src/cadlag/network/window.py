@@ -15,6 +15,8 @@ from numba import njit
 from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Members, Rows, entry
 from cadlag.network.images import flip_image
 
+GATHERED = 4096  # rows at once
+
 
 @njit(**COMPILED)
 def start_of_window(rng: np.random.Generator, present: float, width: float) -> float:
@@ -67,30 +69,39 @@ def dot(x: Array, y: Array) -> float:
 
 
 @njit(**COMPILED)
+def explained_at(flipping: np.ndarray, weights: Array, fit: Explained) -> tuple[Array, Array]:
+    """Rows of VΦC and of VΦ·weights, gathered and multiplied a block at a time."""
+    w, m = len(flipping), len(fit.C)
+    P, fitted = np.empty((w, m)), np.empty(w)
+    images = np.empty((min(w, GATHERED), m))
+    for start in range(0, w, GATHERED):
+        size = min(GATHERED, w - start)
+        for at in range(size):
+            images[at] = fit.images[flipping[start + at]]
+        np.dot(images[:size], fit.C, P[start : start + size])
+        np.dot(images[:size], weights, fitted[start : start + size])
+    return P, fitted
+
+
+@njit(**COMPILED)
 def walk(
     j: int, flipping: np.ndarray, arc: int, signs: Array, squares: Array, rows: Rows, fit: Explained, noise: float
 ) -> tuple[Array, Array]:
     """S and t of the candidate on each arc, both ways from that of unit j, which has been taken out."""
     w, m = len(flipping), len(fit.C)
     h, weights = fit.gram[j], np.dot(fit.C, fit.products)
-    at_rows = np.empty((w, m))
-    for at in range(w):
-        at_rows[at] = fit.images[flipping[at]]
-    P, g = np.dot(at_rows, fit.C), np.dot(fit.C, h)
-    fitted = np.dot(at_rows, weights)
-    precision, pull, leverages = np.empty(w + 1), np.empty(w + 1), np.empty(w)
-    for at in range(w):
-        leverages[at] = dot(at_rows[at], P[at])
+    P, fitted = explained_at(flipping, weights, fit)
+    g, precision, pull = np.dot(fit.C, h), np.empty(w + 1), np.empty(w + 1)
     start_used, start_t = np.dot(h, g), fit.products[j] - np.dot(h, weights)
     for forward in range(2):
         u, used, t = g.copy(), start_used, start_t
         precision[arc], pull[arc] = max(squares[arc] - used, 0.0) / noise, t / noise
         for taken in range(w - arc if forward else arc):
             at = arc + taken if forward else arc - 1 - taken
-            s, along = signs[at], dot(at_rows[at], u)
+            s, image = signs[at], fit.images[flipping[at]]
+            used += 4.0 * s * (s * dot(image, P[at]) - dot(image, u))
             for k in range(m):
                 u[k] -= 2.0 * s * P[at, k]
-            used += 4.0 * s * (s * leverages[at] - along)
             t -= 2.0 * s * (rows.pulled[flipping[at]] - fitted[at])
             reached = at + 1 if forward else at
             precision[reached], pull[reached] = max(squares[reached] - used, 0.0) / noise, t / noise
