@@ -31,7 +31,7 @@ from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
-from cadlag.network.window import GATHERED, crossings, explained_at, flip, signs_of, walk
+from cadlag.network.window import GATHERED, arc_of, crossings, explained_at, flip, signs_of, walk
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(5)
@@ -278,12 +278,12 @@ def test_every_arc_of_a_window_and_every_flip(options, width, turned):
     take_out(4, fit)
     members = Members(units.W, units.log_s, units.kinds)
     low = turned - 0.4 * width
-    flipping, angles = crossings(rows.X, e, f, low, low + width)
-    assert np.all((low <= angles) & (angles <= low + width)) and np.all(np.diff(angles) >= 0.0)
-    arc, signs = np.searchsorted(angles, turned, side="right"), signs_of(4, flipping, rows, members)
+    flipping, ends = crossings(rows.X, e, f, low, low + width)
+    assert ends[0] == low and ends[-1] == low + width and np.all(np.diff(ends) >= 0.0)
+    arc, signs = arc_of(turned, ends), signs_of(4, flipping, rows, members)
+    assert ends[arc] <= turned <= ends[arc + 1]
     squares = squares_in_window(4, flipping, arc, signs, rows, fit)
     precision, pull = walk(4, flipping, arc, signs, squares, rows, fit, noise)
-    ends = np.concatenate([[low], angles, [low + width]])
     V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
     assert len(flipping) == N if width == np.pi else len(flipping) < N
     for k, theta in enumerate(0.5 * (ends[1:] + ends[:-1])):

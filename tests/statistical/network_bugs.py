@@ -145,7 +145,7 @@ def largest_no_longer_largest() -> None:
         density = lambda x: float(np.sum(scales.density_of_log(x, *priors.table)[0]))  # noqa: E731
         prior = scales.log_half_cauchy(log_tau + step) - scales.log_half_cauchy(log_tau)
         prior += density(shifted[top]) - density(log_s[top])
-        variances = scales.from_log(2.0 * (log_tau + step) + priors.log_factor + shifted)
+        variances = scales.all_variances(2.0 * (log_tau + step) + priors.log_factor, shifted, priors.fixed)
         proposed = scales.log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
         if math.log(1.0 - rng.random()) < proposed - value + prior:
             log_s[:] = shifted

@@ -80,9 +80,11 @@ def _carry(
     for k in range(n):
         inverse_norm[k] = 1.0 / math.sqrt(norm2[k])
         log_variance[k] = constant + order * (math.log(norm2[k]) + 2.0 * largest)
-    unit[0] = roots[p] * inverse_norm
+    for k in range(n):
+        unit[0, k] = roots[p] * inverse_norm[k]
     for j in range(p):
-        unit[j + 1] *= inverse_norm
+        for k in range(n):
+            unit[j + 1, k] *= inverse_norm[k]
     inputs = X.T.copy() if order == 0 else np.empty((0, 0))
     b, g = np.empty((len(log_scales), n)), np.empty((len(log_scales), n))
     for layer in range(len(log_scales)):

@@ -10,38 +10,54 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, gain
+from cadlag.network.columns import COMPILED, Array, dot, gain
 from cadlag.sampling.choice import pick
 
 HALF_PI = 0.5 * math.pi
 
 
 @njit(**COMPILED)
+def scaled(factor: float, x: Array) -> Array:
+    """A multiple of a direction."""
+    out = np.empty(len(x))
+    for k in range(len(x)):
+        out[k] = factor * x[k]
+    return out
+
+
+@njit(**COMPILED)
+def combined(a: float, x: Array, b: float, y: Array) -> Array:
+    """ax + by."""
+    out = np.empty(len(x))
+    for k in range(len(x)):
+        out[k] = a * x[k] + b * y[k]
+    return out
+
+
+@njit(**COMPILED)
 def circle_through(direction: Array, guess: Array) -> tuple[Array, Array, bool]:
     """Unit vectors e, of the direction less its part along the guess, and f, of the guess; and whether both exist."""
-    size = math.sqrt(np.sum(guess * guess))
+    size = math.sqrt(dot(guess, guess))
     if not (size > 0.0 and size < math.inf):
         return direction, guess, False
-    f = guess / size
-    e = direction - np.sum(direction * f) * f
-    length = math.sqrt(np.sum(e * e))
-    return (e / length, f, True) if length > 0.0 else (direction, guess, False)
+    f = scaled(1.0 / size, guess)
+    e = combined(1.0, direction, -dot(direction, f), f)
+    length = math.sqrt(dot(e, e))
+    return (scaled(1.0 / length, e), f, True) if length > 0.0 else (direction, guess, False)
 
 
 @njit(**COMPILED)
 def at_angle(rng: np.random.Generator, theta: float, e: Array, f: Array) -> Array:
     """w(θ) with a length drawn afresh, which a sign unit does not feel."""
-    direction = math.cos(theta) * e + math.sin(theta) * f
-    length = math.sqrt(np.sum(direction * direction))
-    scaled: Array = direction * (math.sqrt(rng.chisquare(len(e))) / length)
-    return scaled
+    direction = combined(math.cos(theta), e, math.sin(theta), f)
+    return scaled(math.sqrt(rng.chisquare(len(e))) / math.sqrt(dot(direction, direction)), direction)
 
 
 @njit(**COMPILED)
 def angle_of(direction: Array, e: Array, f: Array) -> float:
     """θ in [-π/2, π/2] of a direction in the plane of e and f, on the side of e."""
-    ee, ff, ef = np.sum(e * e), np.sum(f * f), np.sum(e * f)
-    we, wf = np.sum(direction * e), np.sum(direction * f)
+    ee, ff, ef = dot(e, e), dot(f, f), dot(e, f)
+    we, wf = dot(direction, e), dot(direction, f)
     return math.atan2(wf * ee - we * ef, max(we * ff - wf * ef, 0.0))
 
 
@@ -99,8 +115,9 @@ def weigh_arcs(
     ends: Array, m: int, precision: Array, pull: Array, variances: Array, priors: Array, log_total: Array, bound: Array
 ) -> float:
     """Log weight of each arc between ends, summed over scales, unless below e^-40 of the largest, which is returned."""
-    n_arcs, widest, prior_sum = len(ends) - 1, variances[-1], priors.sum()
-    best = -math.inf
+    n_arcs, widest, prior_sum, best = len(ends) - 1, variances[-1], 0.0, -math.inf
+    for k in range(len(priors)):
+        prior_sum += priors[k]
     before = arc_mass(ends[0], m)
     for arc in range(n_arcs):
         after = arc_mass(ends[arc + 1], m)
@@ -131,7 +148,9 @@ def choose_arc(
     """(arc, index of the scale), from arc mass × prior of the scale × likelihood; variances in increasing order."""
     n_arcs = len(ends) - 1
     log_total, bound = np.empty(n_arcs), np.empty(n_arcs)
-    priors = np.exp(log_prior - log_prior.max())
+    priors, top = np.empty(len(log_prior)), log_prior.max()
+    for k in range(len(log_prior)):
+        priors[k] = math.exp(log_prior[k] - top)
     largest = weigh_arcs(ends, m, precision, pull, variances, priors, log_total, bound)
     arc = pick(rng, log_total, largest)
     weights = np.empty(len(variances))

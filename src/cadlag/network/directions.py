@@ -8,9 +8,26 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, Explained, Rows, residual_of
+from cadlag.network.circle import combined, scaled
+from cadlag.network.columns import COMPILED, Array, Explained, Rows, dot, residual_of
 
 N_NEWTON = 4
+
+
+@njit(**COMPILED)
+def add(x: Array, out: Array) -> None:
+    """Out + x into out."""
+    for k in range(len(x)):
+        out[k] += x[k]
+
+
+@njit(**COMPILED)
+def ridge_matrix(ridge: float, q: int) -> Array:
+    """The normal matrix of no rows."""
+    normal = np.zeros((q, q))
+    for k in range(q):
+        normal[k, k] = ridge
+    return normal
 
 
 @njit(**COMPILED)
@@ -28,12 +45,12 @@ def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, f
         f[int(rng.random() * q)] = 1.0
     elif which < 0.85 and m > 1:
         other = int(rng.random() * (m - 1))
-        f += W[other + 1 if other >= j else other]
+        add(W[other + 1 if other >= j else other], f)
         if rng.random() < 0.5:
             other = int(rng.random() * (m - 1))
-            f += W[other + 1 if other >= j else other]
+            add(W[other + 1 if other >= j else other], f)
     elif n > 0:
-        f += X[int(rng.random() * n)]
+        add(X[int(rng.random() * n)], f)
     return f
 
 
@@ -88,10 +105,13 @@ def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
     n, q = X.shape
     use = some_columns(rng, q)
     share, signs = rng.random(), rng.random() < 0.5
-    normal, right = 1e-3 * (n + 1) * np.eye(q), np.zeros(q)
+    normal, right = ridge_matrix(1e-3 * (n + 1), q), np.zeros(q)
     for i in range(n):
         if rng.random() < share:
-            add_row(X[i], use, 1.0, np.sign(residual[i]) if signs else residual[i], normal, right)
+            slope = residual[i]
+            if signs:
+                slope = 1.0 if slope >= 0.0 else -1.0
+            add_row(X[i], use, 1.0, slope, normal, right)
     return solve_lower(normal, right)
 
 
@@ -105,16 +125,14 @@ def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
     ridge = (n + 1) * math.exp(-2.0 - 7.0 * rng.random())
     beta = np.zeros(q)
     for _ in range(N_NEWTON):
-        normal, right = ridge * np.eye(q), -ridge * beta
+        normal, right = ridge_matrix(ridge, q), scaled(-ridge, beta)
         for i in range(n):
-            z = 0.0
-            for k in range(q):
-                z += X[i, k] * beta[k]
+            z = dot(X[i], beta)
             side = 1.0 if residual[i] >= 0.0 else -1.0
             p = 1.0 / (1.0 + math.exp(min(side * z, 500.0)))
             weight = abs(residual[i]) / size
             add_row(X[i], use, weight * p * (1.0 - p), weight * side * p, normal, right)
-        beta = beta + solve_lower(normal, right)
+        add(solve_lower(normal, right), beta)
     return beta
 
 
@@ -125,5 +143,4 @@ def without_some(rng: np.random.Generator, rows: Rows, fit: Explained) -> Array:
     for k in range(m):
         if rng.random() * m < 3.0:
             weights[k] = 0.0
-    left: Array = rows.pulled - np.dot(fit.images, weights)
-    return left
+    return combined(1.0, rows.pulled, -1.0, np.dot(fit.images, weights))

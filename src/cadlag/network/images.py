@@ -6,7 +6,7 @@ The one file of compiled moves that asks which. Another kind of precision is ano
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, Explained, Rows
+from cadlag.network.columns import COMPILED, Array, Explained, Rows, write
 
 
 @njit(**COMPILED)
@@ -51,4 +51,4 @@ def flip_image(j: int, flipped: np.ndarray, signs: Array, rows: Rows, fit: Expla
         step, row = 2.0 * signs[at], rows.V[flipped[at]]
         for k in range(len(image)):
             image[k] -= step * row[k]
-    fit.images[:, j] = image
+    write(image, fit.images[:, j])

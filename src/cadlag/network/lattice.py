@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, Array, Explained, Rows, gain
+from cadlag.network.circle import combined
+from cadlag.network.columns import COMPILED, Array, Explained, Rows, dot, gain, write
 from cadlag.sampling.choice import pick
 
 
@@ -25,9 +26,7 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
     out = np.empty((n_angles, q))
     for k in range(n_angles):
         c, s = math.cos((first + k) * spacing), math.sin((first + k) * spacing)
-        for i in range(q):
-            out[k, i] = c * direction[i] + s * other[i]
-    out[-first] = direction
+        write(direction if first + k == 0 else combined(c, direction, s, other), out[k])
     return out
 
 
@@ -35,20 +34,21 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
 def score(columns: Array, images: Array, rows: Rows, fit: Explained, noise: float) -> tuple[Array, Array, Array]:
     """S and t of each candidate, (c,), and ΦᵀVφ of each, (c, M)."""
     overlaps, weights = np.dot(columns, fit.images), np.dot(fit.C, fit.products)
-    squares = (columns * images).sum(axis=1)
-    precision = squares - (np.dot(overlaps, fit.C) * overlaps).sum(axis=1)
-    pull = np.dot(columns, rows.pulled) - np.dot(overlaps, weights)
-    return np.maximum(precision, 0.0) / noise, pull / noise, overlaps
+    reach, precision, pull = np.dot(overlaps, fit.C), np.empty(len(columns)), np.empty(len(columns))
+    for c in range(len(columns)):
+        precision[c] = max(dot(columns[c], images[c]) - dot(reach[c], overlaps[c]), 0.0) / noise
+        pull[c] = (dot(columns[c], rows.pulled) - dot(overlaps[c], weights)) / noise
+    return precision, pull, overlaps
 
 
 @njit(**COMPILED)
 def record(j: int, column: Array, image: Array, overlaps: Array, rows: Rows, fit: Explained) -> None:
     """Image and sums of unit j, whose column is another."""
-    fit.images[:, j] = image
-    fit.gram[j] = overlaps
-    fit.gram[j, j] = np.dot(column, image)
-    fit.gram[:, j] = fit.gram[j]
-    fit.products[j] = np.dot(column, rows.pulled)
+    write(image, fit.images[:, j])
+    write(overlaps, fit.gram[j])
+    fit.gram[j, j] = dot(column, image)
+    write(fit.gram[j], fit.gram[:, j])
+    fit.products[j] = dot(column, rows.pulled)
 
 
 @njit(**COMPILED)

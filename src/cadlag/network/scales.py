@@ -8,7 +8,7 @@ from numba import njit
 
 from cadlag.likelihood import log_half_cauchy_of_log
 from cadlag.linalg.low_rank import log_marginal_of_sums
-from cadlag.network.columns import COMPILED, Array, from_log
+from cadlag.network.columns import COMPILED, Array, from_log, write
 from cadlag.stable import density_of_log
 
 N_WALKS = 12
@@ -37,8 +37,10 @@ log_half_cauchy = njit(**COMPILED)(log_half_cauchy_of_log)
 @njit(**COMPILED)
 def all_variances(log_scale: float, log_s: Array, fixed: Array) -> Array:
     """a_j² = e^(log_scale + log s_j) of the units, then those of the columns beside them."""
-    own = from_log(log_scale + log_s)
-    return own if len(fixed) == 0 else np.concatenate((own, fixed))
+    m, out = len(log_s), np.empty(len(log_s) + len(fixed))
+    for j in range(len(out)):
+        out[j] = from_log(log_scale + log_s[j]) if j < m else fixed[j - m]
+    return out
 
 
 @njit(**COMPILED)
@@ -76,22 +78,22 @@ def shift_largest(
     """τ → τe^c with s → s e^(-2c) for the r largest, whose a_j stay; refused where they would not be the largest."""
     m, (intercept, rate, table) = len(log_s), priors.table
     r, step = min(int((m + 1.0) ** rng.random()), m), width(rng)
-    order = np.argsort(-log_s)
-    shifted = log_s.copy()
+    order, shifted, before, after = np.argsort(log_s), log_s.copy(), np.empty(r), np.empty(r)
     for index in range(r):
-        shifted[order[index]] -= 2.0 * step
-    if r < m and shifted[order[:r]].min() <= log_s[order[r]]:
+        j = order[m - 1 - index]
+        shifted[j] -= 2.0 * step
+        before[index], after[index] = log_s[j], shifted[j]
+    if r < m and after[r - 1] <= log_s[order[m - 1 - r]]:
         return log_tau, value
-    top = order[:r]
     prior = log_half_cauchy(log_tau + step) - log_half_cauchy(log_tau)
-    prior += np.sum(density_of_log(shifted[top], intercept, rate, table)[0])
-    prior -= np.sum(density_of_log(log_s[top], intercept, rate, table)[0])
+    prior += np.sum(density_of_log(after, intercept, rate, table)[0])
+    prior -= np.sum(density_of_log(before, intercept, rate, table)[0])
     proposed = value
     if r < m:
         variances = all_variances(2.0 * (log_tau + step) + priors.log_factor, shifted, priors.fixed)
         proposed = log_marginal_of_sums(gram, products, square, n, variances, noise)[0]
     if math.log(1.0 - rng.random()) < proposed - value + prior:
-        log_s[:] = shifted
+        write(shifted, log_s)
         return log_tau + step, proposed
     return log_tau, value
 

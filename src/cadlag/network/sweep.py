@@ -19,11 +19,12 @@ from cadlag.network.columns import (
     from_log,
     put_in,
     take_out,
+    write,
 )
 from cadlag.network.directions import informed_direction
 from cadlag.network.images import images_of, squares_in_window
 from cadlag.network.lattice import choose_candidate, ellipse, record, score
-from cadlag.network.window import crossings, flip, signs_of, start_of_window, walk
+from cadlag.network.window import arc_of, crossings, flip, signs_of, start_of_window, walk
 from cadlag.stable import density_of_log
 
 N_SCALES = 8
@@ -101,13 +102,12 @@ def renew_sign_unit(
     e, f, m = circle_directions(rng, j, informed, rows, members.W, fit)
     present = angle_of(members.W[j], e, f)
     low = start_of_window(rng, present, width)
-    flipping, angles = crossings(rows.X, e, f, low, low + width)
-    arc, signs = np.searchsorted(angles, present, side="right"), signs_of(j, flipping, rows, members)
+    flipping, ends = crossings(rows.X, e, f, low, low + width)
+    arc, signs = arc_of(present, ends), signs_of(j, flipping, rows, members)
     squares = squares_in_window(j, flipping, arc, signs, rows, fit)
     precision, pull = walk(j, flipping, arc, signs, squares, rows, fit, law.noise)
-    ends = np.concatenate((np.full(1, low), angles, np.full(1, low + width)))
     chosen, k = choose_arc(rng, ends, m, precision, pull, variances, log_prior)
-    members.W[j] = at_angle(rng, draw_angle(rng, ends[chosen], ends[chosen + 1], m), e, f)
+    write(at_angle(rng, draw_angle(rng, ends[chosen], ends[chosen + 1], m), e, f), members.W[j])
     first, last = min(arc, chosen), max(arc, chosen)
     flip(j, flipping[first:last], signs[first:last], squares[chosen], rows, fit)
     return k
@@ -119,19 +119,16 @@ def renew_on_lattice(
     log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
     """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
-    directions = ellipse(rng, members.W[j], N_ANGLES)
-    kinds = np.full(N_ANGLES, members.kinds[j])
-    if both:
-        directions = np.concatenate((directions, directions))
-        kinds = np.concatenate((kinds, 1 - kinds))
-    columns = np.empty((len(directions), len(rows.X)))
-    for c in range(len(directions)):
-        fill_column(rows.X, rows.omega, directions[c], kinds[c], law.relu_scale, columns[c])
+    directions, kind = ellipse(rng, members.W[j], N_ANGLES), members.kinds[j]
+    columns = np.empty((2 * N_ANGLES if both else N_ANGLES, len(rows.X)))
+    for c in range(len(columns)):
+        as_kind = kind if c < N_ANGLES else 1 - kind
+        fill_column(rows.X, rows.omega, directions[c % N_ANGLES], as_kind, law.relu_scale, columns[c])
     images = images_of(columns, rows.V)
     precision, pull, overlaps = score(columns, images, rows, fit, law.noise)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
-    members.W[j] = directions[c]
-    members.kinds[j] = kinds[c]
+    write(directions[c % N_ANGLES], members.W[j])
+    members.kinds[j] = kind if c < N_ANGLES else 1 - kind
     record(j, columns[c], images[c], overlaps[c], rows, fit)
     return k
 
@@ -146,7 +143,9 @@ def renew(
         candidates, log_prior = scale_lattice(rng, members.log_s[j], law)
     else:
         candidates, log_prior = members.log_s[j : j + 1].copy(), np.zeros(1)
-    variances = from_log(law.log_scale + candidates)
+    variances = np.empty(len(candidates))
+    for k in range(len(candidates)):
+        variances[k] = from_log(law.log_scale + candidates[k])
     if members.kinds[j] == SIGN and not both:
         k = renew_sign_unit(rng, j, informed, width, rows, members, fit, law, variances, log_prior)
     else:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Members, Rows, entry
+from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Members, Rows, dot, entry, write
 from cadlag.network.images import flip_image
 
 GATHERED = 4096  # rows at once
@@ -26,7 +26,7 @@ def start_of_window(rng: np.random.Generator, present: float, width: float) -> f
 
 @njit(**COMPILED)
 def crossings(X: Array, e: Array, f: Array, low: float, high: float) -> tuple[np.ndarray, Array]:
-    """The rows that flip between two angles, in the order in which they do, and where."""
+    """The rows that flip between two angles, in the order in which they do, and where, from low to high."""
     n, q = X.shape
     rows, angles, count = np.empty(n, dtype=np.int64), np.empty(n), 0
     c_low, s_low, c_high, s_high = math.cos(low), math.sin(low), math.cos(high), math.sin(high)
@@ -40,8 +40,20 @@ def crossings(X: Array, e: Array, f: Array, low: float, high: float) -> tuple[np
             rows[count] = i
             angles[count] = min(theta + math.pi * math.ceil((low - theta) / math.pi), high)
             count += 1
-    order = np.argsort(angles[:count])
-    return rows[:count][order], angles[:count][order]
+    order, flipping, ends = np.argsort(angles[:count]), np.empty(count, dtype=np.int64), np.empty(count + 2)
+    ends[0], ends[count + 1] = low, high
+    for at in range(count):
+        flipping[at], ends[at + 1] = rows[order[at]], angles[order[at]]
+    return flipping, ends
+
+
+@njit(**COMPILED)
+def arc_of(theta: float, ends: Array) -> int:
+    """The arc that an angle lies on."""
+    arc = 0
+    while arc < len(ends) - 2 and ends[arc + 1] <= theta:
+        arc += 1
+    return arc
 
 
 @njit(**COMPILED)
@@ -55,20 +67,6 @@ def signs_of(j: int, flipping: np.ndarray, rows: Rows, members: Members) -> Arra
 
 
 @njit(**COMPILED)
-def dot(x: Array, y: Array) -> float:
-    """xᵀy of short vectors in four sums, which the processor takes side by side, always in the same order."""
-    n, a, b, c, d = len(x), 0.0, 0.0, 0.0, 0.0
-    for k in range(0, n - 3, 4):
-        a += x[k] * y[k]
-        b += x[k + 1] * y[k + 1]
-        c += x[k + 2] * y[k + 2]
-        d += x[k + 3] * y[k + 3]
-    for k in range(n - n % 4, n):
-        a += x[k] * y[k]
-    return (a + b) + (c + d)
-
-
-@njit(**COMPILED)
 def explained_at(flipping: np.ndarray, weights: Array, fit: Explained) -> tuple[Array, Array]:
     """Rows of VΦC and of VΦ·weights, gathered and multiplied a block at a time."""
     w, m = len(flipping), len(fit.C)
@@ -77,7 +75,7 @@ def explained_at(flipping: np.ndarray, weights: Array, fit: Explained) -> tuple[
     for start in range(0, w, GATHERED):
         size = min(GATHERED, w - start)
         for at in range(size):
-            images[at] = fit.images[flipping[start + at]]
+            write(fit.images[flipping[start + at]], images[at])
         np.dot(images[:size], fit.C, P[start : start + size])
         np.dot(images[:size], weights, fitted[start : start + size])
     return P, fitted
@@ -118,5 +116,5 @@ def flip(j: int, flipped: np.ndarray, signs: Array, square: float, rows: Rows, f
         for k in range(m):
             gram[j, k] -= step * fit.images[i, k]
     gram[j, j] = square
-    gram[:, j] = gram[j]
+    write(gram[j], gram[:, j])
     flip_image(j, flipped, signs, rows, fit)
