@@ -19,7 +19,7 @@ from cadlag.app import reproducing
 from cadlag.datasets import UCI_FEATURES
 from cadlag.methods import METHODS
 from cadlag.papers.experiment import read_plan, run
-from cadlag.papers.loria2025 import Part, agreement, curves, pairs, readme, reproduce, tables
+from cadlag.papers.loria2025 import Part, agreement, curves, drawing, pairs, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
 from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, inputs, intercept, intervals, moves, splits
 from cadlag.papers.loria2025.figures import FIGURES
@@ -377,7 +377,7 @@ def test_evidence_on_alpha_tells_samplers_and_alphas_apart():
 
 
 def test_quick_does_everything_once(cheap, stand_in, monkeypatch, tmp_path):
-    monkeypatch.setattr(f"{MODULE}.picture", lambda figure, found: f"{figure.title} {len(found)}".encode())
+    monkeypatch.setattr(drawing, "picture", lambda figure, found: f"{figure.drawing} {len(found)}".encode())
     assert reproduce(tmp_path, quick=True, progress=False) == []
     folder = tmp_path / "quick"
     assert list(tmp_path.iterdir()) == [folder]  # nothing that passes for the paper's size

@@ -7,8 +7,8 @@ import pytest
 
 from cadlag.methods import METHODS
 from cadlag.papers.loria2025 import curves
+from cadlag.papers.loria2025.drawing import picture
 from cadlag.papers.loria2025.figures import FIGURES
-from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, QUICK
 from cadlag.papers.rows import RowFile, Task
 
@@ -88,7 +88,7 @@ def drawn(figure, found):
 
 
 # One figure of each kind.
-@pytest.mark.parametrize("name", {figure.draw: name for name, figure in FIGURES.items()}.values())
+@pytest.mark.parametrize("name", {figure.drawing: name for name, figure in FIGURES.items()}.values())
 def test_figures_are_functions_of_curves(name):
     figure, rng = FIGURES[name], np.random.default_rng(1)
     found = {label: made_up(want, rng) for label, want in figure.wants.items()}

@@ -22,7 +22,6 @@ from cadlag.papers.experiment import FailedTasksError, evaluate_task, run
 from cadlag.papers.loria2025 import curves, readme, tables
 from cadlag.papers.loria2025.evidence import EVIDENCE
 from cadlag.papers.loria2025.figures import FIGURES
-from cadlag.papers.loria2025.figures.style import picture
 from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, Part, Scale, table_tasks
 from cadlag.papers.rows import Row, RowFile, Task, key_of
 
@@ -228,6 +227,8 @@ def _write_figures(names: Iterable[str], scale: Scale, source: Path, out: Path) 
     names = [name for name in names if name in FIGURES]
     if names and find_spec("matplotlib") is None:
         return ["Figures need matplotlib: pip install 'cadlag[plot]'."]
+    from cadlag.papers.loria2025.drawing import picture  # noqa: PLC0415  optional
+
     kinds = {want.kind for name in names for want in FIGURES[name].wants.values()}
     known = {kind: curves.gather(read_rows(source, kind)) for kind in kinds}
     complaints = []
