@@ -47,7 +47,7 @@ def test_2d_grid_has_first_coordinate_fastest_and_zero_not_positive():
 
 
 def test_tolerance_at_zero():
-    assert np.array_equal(datasets._step_2d(np.array([[1e-17, 1e-17], [1e-3, -1e-17]])), [0, 5])
+    assert np.array_equal(datasets._steps(np.array([[1e-17, 1e-17], [1e-3, -1e-17]])), [0, 5])
 
 
 def test_10d_truth_against_the_formula_term_by_term():
@@ -71,7 +71,7 @@ def test_noise_has_standard_deviation_one_half(name):
 
 
 def test_training_noise_has_standard_deviation_one_half():
-    residuals = np.concatenate([(d := simulate("1d", s)).y_train - datasets._step_1d(d.X_train) for s in range(40)])
+    residuals = np.concatenate([(d := simulate("1d", s)).y_train - datasets._steps(d.X_train) for s in range(40)])
     assert abs(residuals.std() - 0.5) < 4 * 0.5 / np.sqrt(2 * len(residuals))
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -95,19 +96,9 @@ def load_nile() -> tuple[np.ndarray, np.ndarray]:
     return np.arange(1871.0, 1971.0), np.array(_NILE_FLOW, dtype=float)
 
 
-def _positive(x: np.ndarray) -> np.ndarray:
-    """Return 1{x > 0}; `linspace` may put the grid's zero at 1e-17, which does not count."""
-    return (x > 1e-9).astype(float)
-
-
-def _step_1d(X: np.ndarray) -> np.ndarray:
-    """Return the truth of the one-dimensional simulation."""
-    return 5.0 * _positive(X[:, 0])
-
-
-def _step_2d(X: np.ndarray) -> np.ndarray:
-    """Return the truth of the two-dimensional simulation."""
-    return 5.0 * _positive(X[:, 0]) + 5.0 * _positive(X[:, 1])
+def _steps(X: np.ndarray) -> np.ndarray:
+    """Return Σ_j 5 1{x_j > 0}; `linspace` may put the grid's zero at 1e-17, which does not count."""
+    return 5.0 * (X > 1e-9).sum(axis=1)
 
 
 def _step_10d(X: np.ndarray) -> np.ndarray:
@@ -116,38 +107,23 @@ def _step_10d(X: np.ndarray) -> np.ndarray:
     return np.array([6.0, 8.0, 6.0, 6.0, 6.0, 6.0]) @ np.sign(inner)
 
 
-def _line(n_points: int) -> np.ndarray:
-    """Return equispaced inputs on [-1, 1], (n_points, 1)."""
-    return np.linspace(-1.0, 1.0, n_points)[:, None]
-
-
-def _grid(n_points: int) -> np.ndarray:
-    """Return a square grid on [-1, 1]^2, first coordinate fastest, (n_points^2, 2)."""
+def _grid(n_points: int, p: int) -> np.ndarray:
+    """Return a grid on [-1, 1]^p, first coordinate fastest, (n_points^p, p)."""
     axis = np.linspace(-1.0, 1.0, n_points)
-    return np.column_stack([np.tile(axis, n_points), np.repeat(axis, n_points)])
+    return np.stack(np.meshgrid(*[axis] * p), axis=-1).reshape(-1, p)
 
 
-def _inputs_1d(_rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return training and test inputs of the one-dimensional simulation."""
-    return _line(40), _line(100)
-
-
-def _inputs_2d(_rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return training and test inputs of the two-dimensional simulation."""
-    return _grid(7), _grid(9)
-
-
-def _inputs_10d(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw training and test inputs of the ten-dimensional simulation."""
-    return rng.uniform(-0.5, 0.5, size=(300, 10)), rng.uniform(-0.5, 0.5, size=(300, 10))
+def _uniform(rng: np.random.Generator) -> np.ndarray:
+    """Draw inputs of the ten-dimensional simulation."""
+    return rng.uniform(-0.5, 0.5, size=(300, 10))
 
 
 _Inputs = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 _Truth = Callable[[np.ndarray], np.ndarray]
 SIMULATIONS: dict[str, tuple[_Inputs, _Truth]] = {
-    "1d": (_inputs_1d, _step_1d),
-    "2d": (_inputs_2d, _step_2d),
-    "10d": (_inputs_10d, _step_10d),
+    "1d": (lambda _: (_grid(40, 1), _grid(100, 1)), _steps),
+    "2d": (lambda _: (_grid(7, 2), _grid(9, 2)), _steps),
+    "10d": (lambda rng: (_uniform(rng), _uniform(rng)), _step_10d),
 }
 
 
@@ -166,7 +142,7 @@ def simulate(name: str, seed: int) -> Dataset:
     Dataset
         Noisy responses at training and test inputs, and the truth at the test inputs.
     """
-    inputs, truth = _lookup(SIMULATIONS, name, "simulation")
+    inputs, truth = lookup(SIMULATIONS, name, "simulation")
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(name.encode())))
     X_train, X_test = inputs(rng)
     f_train, f_test = truth(X_train), truth(X_test)
@@ -199,7 +175,7 @@ def load_uci(name: str, split: int, directory: str | os.PathLike[str] | None = N
     Dataset
         Training and test rows of that split.
     """
-    names = _lookup(UCI_FEATURES, name, "UCI dataset")
+    names = lookup(UCI_FEATURES, name, "UCI dataset")
     if split not in range(N_SPLITS):
         raise ValueError(f"{name} has the splits 0 to {N_SPLITS - 1}, not {split!r}.")
     folder = _uci_folder(name, directory)
@@ -234,26 +210,16 @@ def load_dataset(name: str, seed: int) -> Dataset:
     Dataset
         The replicate or split.
     """
-    return _lookup(DATASETS, name, "dataset")(seed)
-
-
-def _simulation_loader(name: str) -> Callable[[int], Dataset]:
-    """Return the function from seed to simulation."""
-    return lambda seed: simulate(name, seed)
-
-
-def _uci_loader(name: str) -> Callable[[int], Dataset]:
-    """Return the function from split to UCI regression."""
-    return lambda split: load_uci(name, split)
+    return lookup(DATASETS, name, "dataset")(seed)
 
 
 DATASETS: dict[str, Callable[[int], Dataset]] = {
-    **{f"sim{name}": _simulation_loader(name) for name in SIMULATIONS},
-    **{name: _uci_loader(name) for name in UCI_FEATURES},
+    **{f"sim{name}": partial(simulate, name) for name in SIMULATIONS},
+    **{name: partial(load_uci, name) for name in UCI_FEATURES},
 }
 
 
-def _lookup(table: dict[str, _T], name: str, noun: str) -> _T:
+def lookup(table: dict[str, _T], name: str, noun: str) -> _T:
     """Return a row of a registry, or say which rows there are."""
     if name not in table:
         raise ValueError(f"There is no {noun} {name!r}; choose one of {', '.join(table)}.")
