@@ -21,7 +21,8 @@ from cadlag.methods import METHODS
 from cadlag.papers.experiment import read_plan, run
 from cadlag.papers.loria2025 import Part, agreement, curves, drawing, pairs, readme, reproduce, tables
 from cadlag.papers.loria2025.__main__ import main
-from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, inputs, intercept, intervals, moves, splits
+from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, moves, splits
+from cadlag.papers.loria2025.evidence.comparison import DIWP, INTERCEPT, NNGP, SHARE, Comparison
 from cadlag.papers.loria2025.figures import FIGURES
 from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
@@ -30,6 +31,7 @@ from cadlag.papers.rows import Row, RowFile, Task
 
 PACKAGE = Path(papers.__file__).parent / "loria2025"
 MODULE = "cadlag.papers.loria2025.runs"
+KINDS_OF_EVIDENCE = (alpha, moves, splits, Comparison)
 
 
 def fake(task, load=None):
@@ -66,8 +68,8 @@ def cheap(monkeypatch):
     """Fits that cost nothing."""
     monkeypatch.setattr(f"{MODULE}.evaluate_task", fake)
     monkeypatch.setattr(curves, "evaluate", fake_curves)
-    for module in EVIDENCE.values():
-        monkeypatch.setattr(module, "evaluate", fake)
+    for kind in KINDS_OF_EVIDENCE:
+        monkeypatch.setattr(kind, "evaluate", staticmethod(fake))
 
 
 # Settings ------------------------------------------------------------------------------------------------------------
@@ -253,22 +255,22 @@ def test_readme_of_the_package_shows_its_rows(tmp_path):
 
 
 def test_evidence_counts_both_kinds_of_intervals():
-    task = intervals.tasks(FULL)[0]
-    found, data = intervals.evaluate(task, FULL.load), FULL.load("sim1d", 0)
+    task = NNGP.tasks(FULL)[0]
+    found, data = NNGP.evaluate(task, FULL.load), FULL.load("sim1d", 0)
     model = METHODS["nngp"](amplitude=False, sampler="ml", random_state=0).fit(data.X_train, data.y_train)
     for name, kind in (("coverage", "observation"), ("coverage_function", "function")):
         lower, upper = model.predict_distribution(data.X_test, kind=kind).interval(0.9).T
         assert found[name] == np.mean((lower <= data.y_test) & (data.y_test <= upper))
     assert found["coverage_function"] < found["coverage"]
-    text = intervals.to_markdown([row_of(task, "coverage_function", 0.25)], FULL)
+    text = NNGP.to_markdown([row_of(task, "coverage_function", 0.25)], FULL)
     assert "| sim1d | ours, two maps | – | – | 25.0 (–), n = 1 |" in text
     assert "| sim1d | printed | 1.08 (0.04) | 92.50 (1.79) | – |" in text
 
 
 def test_evidence_with_a_noise_that_is_a_share_of_the_variance():
-    tasks = [task for task in intervals.tasks(FULL) if intervals.SHARE in task.configuration]
+    tasks = [task for task in NNGP.tasks(FULL) if SHARE in task.configuration]
     assert {task.data for task in tasks} == {"sim1d", "sim2d"}
-    found, data = intervals.evaluate(tasks[0], FULL.load), FULL.load(tasks[0].data, 0)
+    found, data = NNGP.evaluate(tasks[0], FULL.load), FULL.load(tasks[0].data, 0)
     noise = 0.25 * np.var(data.y_train)
     model = METHODS["nngp"](amplitude=False, sampler="ml", n_maps=1, noise_variance=noise)
     error = model.fit(data.X_train, data.y_train).predict(data.X_test) - data.y_test
@@ -276,20 +278,20 @@ def test_evidence_with_a_noise_that_is_a_share_of_the_variance():
 
 
 def test_evidence_on_learned_inputs_is_told_apart():
-    plain, learned = (task for task in inputs.tasks(FULL) if (task.data, task.seed) == ("energy", 1))
+    plain, learned = (task for task in DIWP.tasks(FULL) if (task.data, task.seed) == ("energy", 1))
     assert learned.configuration == {**plain.configuration, "learn_inputs": True}
-    text = inputs.to_markdown([row_of(plain, "rmse", 1.25), row_of(learned, "rmse", 0.5)], FULL)
+    text = DIWP.to_markdown([row_of(plain, "rmse", 1.25), row_of(learned, "rmse", 0.5)], FULL)
     assert "| energy | ours, inputs as they are | 1.25 (–), n = 1 | – | – |" in text
     assert "| energy | ours, scales and shifts learned | 0.500 (–), n = 1 | – | – |" in text
     assert "| energy | printed | 0.48 (0.06) | 0.34 (0.04) | 48.77 (6.05) |" in text
 
 
 def test_evidence_without_intercept_is_told_apart_by_depth():
-    planned = intercept.tasks(FULL)
+    planned = INTERCEPT.tasks(FULL)
     assert len({task.key for task in planned}) == 5 * 20
     assert not any(task.configuration["fit_intercept"] for task in planned)
     rows = [row_of(task, "rmse", task.configuration["depth"] + 0.5) for task in planned]
-    text = intercept.to_markdown(rows, FULL)
+    text = INTERCEPT.to_markdown(rows, FULL)
     assert "| sim1d | printed | 0.57 (0.05) | 0.45 (0.04) | 90.85 (5.12) |" in text
     assert "| sim1d | ours, no intercept | 2.50 (0.00) | – | – |" in text
     assert "| sim1d, L = 16 | printed | 0.58 (0.05) | 0.46 (0.04) | – |" in text
@@ -387,8 +389,8 @@ def test_quick_does_everything_once(cheap, stand_in, monkeypatch, tmp_path):
     before = {name: (folder / name).read_bytes() for name in names}
     monkeypatch.setattr(f"{MODULE}.evaluate_task", never)
     monkeypatch.setattr(curves, "evaluate", never)
-    for module in EVIDENCE.values():
-        monkeypatch.setattr(module, "evaluate", never)
+    for kind in KINDS_OF_EVIDENCE:
+        monkeypatch.setattr(kind, "evaluate", staticmethod(never))
     assert reproduce(tmp_path, quick=True, progress=False) == []
     assert {name: (folder / name).read_bytes() for name in names} == before
 

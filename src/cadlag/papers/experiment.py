@@ -41,10 +41,12 @@ from cadlag import datasets, metrics
 from cadlag.methods import METHODS, whole_fits
 from cadlag.papers.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
 
+Load = Callable[[str, int], datasets.Dataset]
+
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-def evaluate_task(task: Task, load: Callable[[str, int], datasets.Dataset] = datasets.load_dataset) -> dict[str, float]:
+def evaluate_task(task: Task, load: Load = datasets.load_dataset) -> dict[str, float]:
     """Fit a task's estimator and score its predictive distribution at the test inputs."""
     data = load(task.data, task.seed)
     with warnings.catch_warnings(record=True) as caught:
@@ -67,17 +69,10 @@ def evaluate_task(task: Task, load: Callable[[str, int], datasets.Dataset] = dat
 
 def fit_task(task: Task, data: datasets.Dataset) -> Any:
     """Return a task's estimator, fitted; its test inputs are given to an estimator whose settings ask for them."""
-    model = _estimator(task.method)(**task.configuration, random_state=task.seed)
+    model = datasets.lookup(METHODS, task.method, "method")(**task.configuration, random_state=task.seed)
     seen_beforehand = {"X_test": data.X_test} if getattr(model, "wants_test_inputs", False) else {}
     with whole_fits():
         return model.fit(data.X_train, data.y_train, **seen_beforehand)
-
-
-def _estimator(method: str) -> Callable[..., Any]:
-    """Return the estimator class of a method."""
-    if method not in METHODS:
-        raise ValueError(f"There is no method {method!r}; choose one of {', '.join(METHODS)}.")
-    return METHODS[method]
 
 
 def _count_unconverged(caught: Sequence[warnings.WarningMessage]) -> int:
@@ -129,11 +124,8 @@ def run(
             rows.append(waiting[number], values, seconds)
         if progress:
             left = (time.perf_counter() - start) / n_told * (len(waiting) - n_told)
-            _tell(
-                f"[{n_told}/{len(waiting)}] {waiting[number]}",
-                f"failed\n{error}" if error else f"{seconds:.1f} s",
-                left,
-            )
+            outcome = f"failed\n{error}" if error else f"{seconds:.1f} s"
+            _tell(f"[{n_told}/{len(waiting)}] {waiting[number]}: {outcome}; about {left / 60:.1f} min left")
     if failures:
         raise FailedTasksError(
             f"{len(failures)} tasks failed and will be tried again by the next run, first {failures[0]}"
@@ -141,10 +133,10 @@ def run(
     return [row for row in rows.read() if row[:4] in wanted]
 
 
-def _tell(place: str, outcome: str, seconds_left: float) -> None:
+def _tell(line: str) -> None:
     """Print one line of progress; a terminal that has gone away is no reason to stop a run."""
     with suppress(OSError):
-        print(f"{place}: {outcome}; about {seconds_left / 60:.1f} min left", file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
 
 
 Outcome = tuple[int, dict[str, float] | None, float, str]
@@ -203,9 +195,8 @@ def _tasks(
 ) -> list[Task]:
     """Return the tasks of one entry of a plan."""
     for name in (names := [data] if isinstance(data, str) else data):
-        if name not in datasets.DATASETS:
-            raise ValueError(f"There is no dataset {name!r}; choose one of {', '.join(datasets.DATASETS)}.")
-    _estimator(method)
+        datasets.lookup(datasets.DATASETS, name, "dataset")
+    datasets.lookup(METHODS, method, "method")
     numbers_of_seeds = range(seeds) if isinstance(seeds, int) else seeds
     return [Task(name, method, configuration or {}, seed) for name in names for seed in numbers_of_seeds]
 

@@ -15,13 +15,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cadlag import storage
+from cadlag import __version__, storage
 from cadlag.methods import METHODS
 
 TABLE_METRICS = (
@@ -127,15 +126,11 @@ def key_of(record: Mapping[str, Any], path: str) -> tuple[Any, ...]:
 
 @cache
 def version_of(method: str) -> str:
-    """Return the installed version, and a mark of the sources that a method runs through, which a row is made by."""
-    try:
-        release = version("cadlag")
-    except PackageNotFoundError:
-        release = "unknown"
+    """Return the version, and a mark of the sources that a method runs through, which a row is made by."""
     digest = hashlib.sha256()
     for path in sources_of(method):
         digest.update(path.read_bytes())
-    return f"{release}+{digest.hexdigest()[:8]}"
+    return f"{__version__}+{digest.hexdigest()[:8]}"
 
 
 def sources_of(method: str) -> list[Path]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from cadlag.papers.loria2025.plan import TABLES, Scale
-from cadlag.papers.loria2025.tables import LABELS, NAMES, by_fit
+from cadlag.papers.loria2025.tables import LABELS, NAMES, by_fit, found_of, markdown
 from cadlag.papers.loria2025.versions import SIMULATIONS, UCI, VERSIONS, version_of
 from cadlag.papers.rows import Row
 
@@ -19,27 +19,16 @@ _RHAT = "diag_worst_rhat"
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
     """Lay out how many fits warned."""
-    known = by_fit(rows)
-    lines = [f"| method |  | {' | '.join(NAMES[data] for data in _DATA)} |", "|---|---|" + "--:|" * len(_DATA)]
+    known, lines = by_fit(rows), []
     depths = [(method, depth) for table in TABLES.values() for method in table.methods for depth in table.depths]
     for method, depth in dict.fromkeys(depths):
         for name in VERSIONS:
-            cells = _line(method, depth, name, known, scale)
+            version = version_of(name, method, depth)
+            cells = [_cell(found_of(version, data, known, scale), range(scale.n_seeds)) for data in _DATA]
             if any(cell != "–" for cell in cells):
                 label = method if depth is None else f"{method}, L = {depth}"
-                lines.append(f"| {label} | {LABELS[name]} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _line(
-    method: str, depth: int | None, name: str,
-    known: Mapping[tuple[str, str, str], Mapping[str, Mapping[int, float]]], scale: Scale,
-) -> list[str]:  # fmt: skip
-    """Return the cells of one version."""
-    version = version_of(name, method, depth)
-    if version is None:
-        return []
-    return [_cell(known.get(scale.key(version, data), {}), range(scale.n_seeds)) for data in _DATA]
+                lines.append([label, LABELS[name], *cells])
+    return markdown(["method", "", *(NAMES[data] for data in _DATA)], "|---|---|" + "--:|" * len(_DATA), lines)
 
 
 def _cell(metrics: Mapping[str, Mapping[int, float]], seeds: Iterable[int]) -> str:

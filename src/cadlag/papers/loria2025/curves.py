@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag import datasets
 from cadlag.methods import METHODS
-from cadlag.papers.experiment import fit_task
+from cadlag.papers.experiment import Load, fit_task
 from cadlag.papers.rows import Row, Task
 
 Array = NDArray[np.float64]
-Load = Callable[[str, int], datasets.Dataset]
 Curves = dict[str, Array]
 
 QUARTILES = (0.25, 0.5, 0.75)

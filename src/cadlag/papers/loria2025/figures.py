@@ -23,7 +23,7 @@ class Want:
 
     def task(self, scale: Scale) -> Task:
         """Return the task that makes them."""
-        return scale.task(self.version.method, self.version.configuration(self.data), self.data)
+        return scale.task(self.version, self.data)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cadlag import datasets
+from cadlag.papers.experiment import Load
 from cadlag.papers.loria2025.versions import DEPTHS, PUBLISHED, SIMULATIONS, UCI, VERSIONS, Version, version_of
 from cadlag.papers.rows import Task
 
@@ -73,15 +74,15 @@ class Scale:
 
     n_seeds: int
     reduce: Callable[[Task], Task]
-    load: Callable[[str, int], datasets.Dataset]
+    load: Load
 
-    def task(self, method: str, configuration: dict[str, Any], data: str, seed: int = 0) -> Task:
+    def task(self, version: Version, data: str, seed: int = 0) -> Task:
         """Return a task of this scale."""
-        return self.reduce(Task(data, method, configuration, seed))
+        return self.reduce(Task(data, version.method, version.configuration(data), seed))
 
     def key(self, version: Version, data: str) -> tuple[str, str, str]:
         """Return what the fits of a version to some data have in common in a row file: all but the seed."""
-        return self.task(version.method, version.configuration(data), data).key[:3]
+        return self.task(version, data).key[:3]
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] | 
     """Return the fits behind some tables, seed by seed, so that an early table shows every method."""
     names = list(names)
     tasks = {
-        (task := scale.task(version.method, version.configuration(data), data, seed)).key: task
+        (task := scale.task(version, data, seed)).key: task
         for seed in range(scale.n_seeds)
         for table in map(TABLES.__getitem__, names)
         for name in table.versions
@@ -137,11 +138,6 @@ def table_tasks(names: Iterable[str], scale: Scale, versions: tuple[str, ...] | 
         if (version := version_of(name, method, depth)) and data in version.data
     }
     return list(tasks.values())
-
-
-def _as_it_is(task: Task) -> Task:
-    """Leave a task alone."""
-    return task
 
 
 _QUICK_ROWS = 60
@@ -171,5 +167,5 @@ def _load_some(name: str, seed: int, most: int = _QUICK_ROWS) -> datasets.Datase
     return replace(data, X_train=data.X_train[:most], y_train=data.y_train[:most])
 
 
-FULL = Scale(20, _as_it_is, datasets.load_dataset)
+FULL = Scale(20, lambda task: task, datasets.load_dataset)
 QUICK = Scale(2, _quicker, _load_some)

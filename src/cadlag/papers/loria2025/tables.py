@@ -4,7 +4,6 @@ A cell of ours is the mean over all seeds that the rows hold; fewer than the pap
 """
 
 import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -12,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cadlag import frames
 from cadlag.papers.loria2025.plan import TABLES, Scale, Table
-from cadlag.papers.loria2025.versions import version_of
+from cadlag.papers.loria2025.versions import Version, version_of
 from cadlag.papers.rows import Row
 
 N_PRINTED = 20
@@ -28,6 +28,9 @@ NAMES = {
     "sim1d": "1-d", "sim2d": "2-d", "sim10d": "10-d", "boston": "Boston", "energy": "Energy", "yacht": "Yacht",
     "rmse": "RMSE", "mae": "MAE", "coverage": "coverage", "fit_cpu_seconds": "CPU s",
 }  # fmt: skip
+
+
+Known = dict[tuple[str, str, str], dict[str, dict[int, float]]]
 
 
 class Cell(NamedTuple):
@@ -56,18 +59,20 @@ def cells(name: str, rows: Iterable[Row], scale: Scale) -> list[Cell]:
     return found
 
 
-def by_fit(rows: Iterable[Row]) -> dict[tuple[str, str, str], dict[str, dict[int, float]]]:
-    """Sort values of rows by the fit that they belong to."""
-    groups: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
+def by_fit(rows: Iterable[Row]) -> Known:
+    """Sort values of rows by the fit that they belong to, by metric and by seed."""
+    groups: Known = {}
     for row in rows:
         groups.setdefault(row[:3], {}).setdefault(row.metric, {})[row.seed] = row.value
     return groups
 
 
-def _ours(
-    name: str, method: str, depth: int | None, version_name: str,
-    known: dict[tuple[str, str, str], dict[str, dict[int, float]]], scale: Scale,
-) -> list[Cell]:  # fmt: skip
+def found_of(version: Version | None, data: str, known: Known, scale: Scale) -> dict[str, dict[int, float]]:
+    """Return what is known of a version's fits to some data."""
+    return {} if version is None else known.get(scale.key(version, data), {})
+
+
+def _ours(name: str, method: str, depth: int | None, version_name: str, known: Known, scale: Scale) -> list[Cell]:
     """Return the entries of one line of ours."""
     version = version_of(version_name, method, depth)
     if version is None:
@@ -75,17 +80,18 @@ def _ours(
     found = []
     for data in (data for data in TABLES[name].data if data in version.data):
         for metric in TABLES[name].metrics:
-            by_seed = known.get(scale.key(version, data), {}).get(metric, {})
-            found_values = [by_seed[seed] for seed in range(scale.n_seeds) if seed in by_seed]
-            values = np.array(found_values) * (100 if metric == "coverage" else 1)
-            mean, sd = (float(np.mean(values)) if len(values) else math.nan), _deviation(values)
-            found.append(Cell(name, data, method, depth, version_name, metric, mean, sd, len(values)))
+            by_seed = found_of(version, data, known, scale).get(metric, {})
+            values = [by_seed[seed] for seed in range(scale.n_seeds) if seed in by_seed]
+            found.append(cell_of((name, data, method, depth, version_name, metric), values))
     return found
 
 
-def _deviation(values: np.ndarray) -> float:
-    """Return the standard deviation over seeds, NaN of fewer than two or where some are not finite."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 and np.all(np.isfinite(values)) else math.nan
+def cell_of(place: tuple[str, str, str, int | None, str, str], values: Sequence[float]) -> Cell:
+    """Return an entry over seeds, coverages in percent; no deviation of fewer than two or where some are not finite."""
+    numbers = np.array(values) * (100 if place[-1].startswith("coverage") else 1)
+    mean = float(np.mean(numbers)) if len(numbers) else math.nan
+    sd = float(np.std(numbers, ddof=1)) if len(numbers) > 1 and np.all(np.isfinite(numbers)) else math.nan
+    return Cell(*place, mean, sd, len(numbers))
 
 
 def read_printed() -> list[Cell]:
@@ -96,19 +102,23 @@ def read_printed() -> list[Cell]:
             row["table"], row["data"], row["method"], int(row["L"]) if row["L"] else None, PRINTED, row["metric"],
             float(row["mean"] or "nan"), float(row["sd"] or "nan"), N_PRINTED,
         )
-        for row in csv.DictReader(io.StringIO(text))
+        for row in csv.DictReader(text.splitlines())
     ]  # fmt: skip
 
 
 def to_csv(entries: Iterable[Cell]) -> str:
     """Lay out entries as CSV, one a line; nothing stands for no value."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(Cell._fields)
+    rows = []
     for entry in entries:
         numbers = ["" if math.isnan(x) else f"{x:.6g}" for x in (entry.mean, entry.sd)]
-        writer.writerow([*entry[:3], entry.depth or "", *entry[4:6], *numbers, entry.n])
-    return out.getvalue()
+        rows.append([*entry[:3], entry.depth or "", *entry[4:6], *numbers, entry.n])
+    return frames.to_csv(Cell._fields, rows)
+
+
+def markdown(head: Sequence[str], rule: str, lines: Iterable[Sequence[str]]) -> str:
+    """Lay out a table below its head and the rule that aligns its columns."""
+    first, *rest = (f"| {' | '.join(line)} |" for line in (head, *lines))
+    return "\n".join([first, rule, *rest]) + "\n"
 
 
 def to_markdown(name: str, entries: Sequence[Cell]) -> str:
@@ -124,8 +134,7 @@ def to_markdown(name: str, entries: Sequence[Cell]) -> str:
         for (method, depth, version), values in lines.items()
         if version != PRINTED or any(value != "–" for value in values.values())
     ]
-    rule = ["---", "---", *["--:"] * len(columns)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *body]) + "\n"
+    return markdown(head, "| --- | --- |" + " --: |" * len(columns), body)
 
 
 def _heading(table: Table, data: str, metric: str) -> str:

@@ -3,20 +3,19 @@
 Figure 6 of the paper shows one replicate. Here are all of them, with the paper's sampler and with chains that agree.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
-from cadlag import datasets
 from cadlag.metrics import coverage, rmse
-from cadlag.papers.experiment import fit_task
+from cadlag.papers.experiment import Load, fit_task
 from cadlag.papers.loria2025.curves import grid, rise
 from cadlag.papers.loria2025.plan import Scale
-from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED, Version
+from cadlag.papers.loria2025.tables import by_fit, found_of, markdown
+from cadlag.papers.loria2025.versions import ALPHAS, CONVERGED, PUBLISHED
 from cadlag.papers.rows import Row, Task
 from cadlag.posterior import RHAT_LIMIT
 
-NAME = "evidence-alpha"
 TITLE = "Dα-KP in one dimension against α: mean (standard deviation) over the fits, and the median (largest) R-hat"
 DATA = "sim1d"
 SAMPLERS = {"paper's": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα-KP"]}
@@ -29,18 +28,14 @@ _INNER = (0.25, 0.75)
 def tasks(scale: Scale) -> list[Task]:
     """Return the fits, seed by seed, so that an early table shows every α."""
     return [
-        _task(version, alpha, seed, scale)
+        scale.task(version.having(alpha=alpha), DATA, seed)
         for seed in range(scale.n_seeds)
         for alpha in ALPHAS
         for version in SAMPLERS.values()
     ]
 
 
-def _task(version: Version, alpha: float, seed: int, scale: Scale) -> Task:
-    return scale.task(version.method, version.having(alpha=alpha).configuration(DATA), DATA, seed)
-
-
-def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
+def evaluate(task: Task, load: Load) -> dict[str, float]:
     """Fit, score at the test inputs, and measure the jump and the band on a fine grid."""
     data = load(task.data, task.seed)
     model = fit_task(task, data)
@@ -57,24 +52,17 @@ def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[s
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
     """Lay out both samplers for every α."""
-    known: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        known.setdefault((row.configuration, row.metric), []).append(row.value)
-    lines = [
-        f"| α | sampler | fits | {' | '.join(COLUMNS.values())} | R-hat | above {RHAT_LIMIT:g} |",
-        "|--:|---|--:|" + "--:|" * (len(COLUMNS) + 2),
-    ]
+    known, lines = by_fit(rows), []
     for alpha in ALPHAS:
         for label, version in SAMPLERS.items():
-            settings = _task(version, alpha, 0, scale).canonical
-            cells = [_text(known.get((settings, metric), []), _UNITS.get(metric, 1.0)) for metric in COLUMNS]
-            rhat = known.get((settings, _RHAT), [])
-            spread = (
-                f"{np.median(rhat):.3f} ({max(rhat):.3f}) | {sum(r > RHAT_LIMIT for r in rhat)}" if rhat else "– | –"
-            )
-            ends = f"{len(rhat)} | {' | '.join(cells)} | {spread}"
-            lines.append(f"| {alpha:g} | {label} | {ends} |")
-    return "\n".join(lines) + "\n"
+            found = found_of(version.having(alpha=alpha), DATA, known, scale)
+            values = {metric: list(found.get(metric, {}).values()) for metric in (*COLUMNS, _RHAT)}
+            cells, rhat = [_text(values[name], _UNITS.get(name, 1.0)) for name in COLUMNS], values[_RHAT]
+            spread = f"{np.median(rhat):.3f} ({max(rhat):.3f})" if rhat else "–"
+            above = str(sum(r > RHAT_LIMIT for r in rhat)) if rhat else "–"
+            lines.append([f"{alpha:g}", label, str(len(rhat)), *cells, spread, above])
+    head = ["α", "sampler", "fits", *COLUMNS.values(), "R-hat", f"above {RHAT_LIMIT:g}"]
+    return markdown(head, "|--:|---|--:|" + "--:|" * (len(COLUMNS) + 2), lines)
 
 
 def _text(values: list[float], unit: float) -> str:

@@ -4,18 +4,17 @@ Algorithms 1-3 propose each scale from its prior and keep it where the proposal 
 iteration has the value that the warm-up happened to end with, and averages over the draws do not average over it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag import datasets
-from cadlag.papers.experiment import fit_task
+from cadlag.papers.experiment import Load, fit_task
 from cadlag.papers.loria2025.plan import Scale
+from cadlag.papers.loria2025.tables import markdown
 from cadlag.papers.loria2025.versions import PUBLISHED
 from cadlag.papers.rows import Row, Task
 
-NAME = "evidence-chains"
 TITLE = "How often the paper's sampler moves in its 2,000 draws: median (least, most) over the fits"
 N_SEEDS = {"sim1d": 5, "sim2d": 5, "sim10d": 5, "boston": 2, "energy": 3, "yacht": 5}
 COLUMNS = {
@@ -24,20 +23,19 @@ COLUMNS = {
     "least_moves": "slowest scale, moves",
     "least_ess": "effective size",
 }
-_VERSION = PUBLISHED["Dα-KP"]
 _NOISE = "noise_variance"
 
 
 def tasks(scale: Scale) -> list[Task]:
     """Return the fits."""
     return [
-        scale.task(_VERSION.method, _VERSION.configuration(data), data, seed)
+        scale.task(PUBLISHED["Dα-KP"], data, seed)
         for data, n_seeds in N_SEEDS.items()
         for seed in range(min(n_seeds, scale.n_seeds))
     ]
 
 
-def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
+def evaluate(task: Task, load: Load) -> dict[str, float]:
     """Fit, and count moves."""
     posterior = fit_task(task, load(task.data, task.seed)).posterior_
     table = posterior.summary()
@@ -60,13 +58,12 @@ def n_moves(draws: NDArray[np.float64]) -> int:
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
     """Lay out the median and the range over seeds."""
     known = {(*row[:4], row.metric): row.value for row in rows}
-    lines = [f"| data | fits | {' | '.join(COLUMNS.values())} |", "|---|--:|" + "--:|" * len(COLUMNS)]
+    lines = []
     for data in N_SEEDS:
         keys = [task.key for task in tasks(scale) if task.data == data]
         done = [key for key in keys if (*key, "noise_moves") in known]
-        cells = [_text([known[*key, metric] for key in done]) for metric in COLUMNS]
-        lines.append(f"| {data} | {len(done)} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        lines.append([data, str(len(done)), *(_text([known[*key, metric] for key in done]) for metric in COLUMNS)])
+    return markdown(["data", "fits", *COLUMNS.values()], "|---|--:|" + "--:|" * len(COLUMNS), lines)
 
 
 def _text(values: list[float]) -> str:

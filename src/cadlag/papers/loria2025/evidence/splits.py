@@ -5,21 +5,19 @@ what is peculiar to the sample, and the printed standard deviation does not show
 times each: how much do their means differ?
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag import datasets
-from cadlag.papers.experiment import fit_task
+from cadlag.metrics import rmse
+from cadlag.papers.experiment import Load, fit_task
+from cadlag.papers.loria2025.curves import Array
 from cadlag.papers.loria2025.plan import Scale
-from cadlag.papers.loria2025.tables import read_printed, text
+from cadlag.papers.loria2025.tables import markdown, read_printed, text
 from cadlag.papers.loria2025.versions import PUBLISHED
 from cadlag.papers.rows import Row, Task
 
-Array = NDArray[np.float64]
-
-NAME = "evidence-splits"
 TITLE = "Errors in ten dimensions when one sample is divided again and again, six times or (Dα-KP) twice"
 DATA = "sim10d"
 N_SAMPLES, N_SPLITS = 8, 6
@@ -39,19 +37,17 @@ def tasks(scale: Scale) -> list[Task]:
 
 
 def _task(method: str, sample: int, split: int, scale: Scale) -> Task:
-    version = PUBLISHED[method]
-    return scale.task(version.method, version.configuration(DATA), DATA, sample * N_SPLITS + split)
+    return scale.task(PUBLISHED[method], DATA, sample * N_SPLITS + split)
 
 
 def _n_samples(scale: Scale) -> int:
     return min(N_SAMPLES, scale.n_seeds)
 
 
-def evaluate(task: Task, load: Callable[[str, int], datasets.Dataset]) -> dict[str, float]:
+def evaluate(task: Task, load: Load) -> dict[str, float]:
     """Fit to one split of one sample."""
     data = divided(load(task.data, _FIRST + task.seed // N_SPLITS), task.seed % N_SPLITS)
-    error = fit_task(task, data).predict(data.X_test) - data.y_test
-    return {"rmse": float(np.sqrt(np.mean(error**2)))}
+    return {"rmse": rmse(data.y_test, fit_task(task, data).predict(data.X_test))}
 
 
 def divided(data: datasets.Dataset, split: int) -> datasets.Dataset:
@@ -66,15 +62,15 @@ def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
     """Lay out mean (standard deviation) over splits, sample by sample, and then over the samples' means."""
     errors = _errors(rows, scale)
     columns = errors | {f"{one} less {other}": errors[one] - errors[other] for one, other in DIFFERENCES}
-    lines = [f"| sample | {' | '.join(columns)} |", "|---|" + "--:|" * len(columns)]
-    for sample in range(_n_samples(scale)):
-        lines.append(_line(str(sample), [values[sample] for values in columns.values()]))
-    lines.append(_line("means of the samples", [_means(values) for values in columns.values()]))
+    lines = [
+        [str(sample), *(_text(values[sample]) for values in columns.values())] for sample in range(_n_samples(scale))
+    ]
+    lines.append(["means of the samples", *(_text(_means(values)) for values in columns.values())])
     cells = (cell for cell in read_printed() if (cell.data, cell.metric, cell.depth) == (DATA, "rmse", None))
     printed = {cell.method: cell for cell in cells}
     gaps = [f"{printed[one].mean - printed[other].mean:.2f}" for one, other in DIFFERENCES]
-    lines.append(f"| printed | {' | '.join([text(printed[method]) for method in METHODS] + gaps)} |")
-    return "\n".join(lines) + "\n"
+    lines.append(["printed", *(text(printed[method]) for method in METHODS), *gaps])
+    return markdown(["sample", *columns], "|---|" + "--:|" * len(columns), lines)
 
 
 def _errors(rows: Iterable[Row], scale: Scale) -> dict[str, Array]:
@@ -92,7 +88,6 @@ def _means(values: Array) -> Array:
     return np.array([row[~np.isnan(row)].mean() if not np.all(np.isnan(row)) else np.nan for row in values])
 
 
-def _line(name: str, columns: Iterable[Array]) -> str:
-    known = [values[~np.isnan(values)] for values in columns]
-    cells = (f"{values.mean():.2f} ({values.std(ddof=1):.2f})" if len(values) > 1 else "–" for values in known)
-    return f"| {name} | {' | '.join(cells)} |"
+def _text(values: Array) -> str:
+    known = values[~np.isnan(values)]
+    return f"{known.mean():.2f} ({known.std(ddof=1):.2f})" if len(known) > 1 else "–"
