@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cadlag import metrics, registry
-from cadlag.methods import METHODS, whole_fits
+from cadlag.methods import METHODS, whole_fits, with_settings
 from cadlag.predictive import Predictive
 
 Array = NDArray[np.float64]
@@ -198,10 +198,7 @@ def fit_law(name: str, X: Array, y: Array, seed: int, settings: Mapping[str, Any
     """
     if name in RIVALS:
         return RIVALS[name](X, y, seed)
-    model = METHODS[name]()
-    known = model.get_params()
-    model.set_params(**{key: value for key, value in {**settings, "random_state": seed}.items() if key in known})
-    return model.fit(X, y).predict_distribution
+    return with_settings(name, {**settings, "random_state": seed}).fit(X, y).predict_distribution
 
 
 def summarise(folds: Sequence[Fold]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The methods by name, and `load`, which reads what any of them wrote."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from os import PathLike
@@ -14,6 +14,14 @@ from cadlag.storage import read_tree
 METHODS: dict[str, Any] = {
     name: getattr(import_module(module), regressor) for name, (module, regressor) in REGRESSORS.items()
 }
+
+
+def with_settings(name: str, settings: Mapping[str, Any]) -> Any:
+    """An estimator with those of the settings that it has."""
+    model = METHODS[name]()
+    known = model.get_params()
+    model.set_params(**{key: value for key, value in settings.items() if key in known})
+    return model
 
 
 @contextmanager

@@ -120,9 +120,7 @@ def _complete_column(incomplete: str) -> list[str]:
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A table: CSV with names in its first line, or Parquet.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that 'fit' wrote.")]
-Target = Annotated[
-    str, typer.Option("--target", "-t", help="The column to predict.", autocompletion=_complete_column)
-]  # fmt: skip
+Target = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", autocompletion=_complete_column)]
 Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", help="A column to leave out; may be repeated.", autocompletion=_complete_column),
@@ -136,9 +134,7 @@ Category = Annotated[
 ]  # fmt: skip
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed; the same one gives the same result.")]
-Jobs = Annotated[
-    int | None, typer.Option(help="Processes; one a chain by default, as far as there are processors.")
-]  # fmt: skip
+Jobs = Annotated[int | None, typer.Option(help="Processes; one a chain by default, as far as there are processors.")]
 Draws = Annotated[int, typer.Option(min=1, help="Draws kept of each chain.")]
 Warmup = Annotated[int, typer.Option(min=0, help="Iterations before them.")]
 Chains = Annotated[int, typer.Option(min=1, help="Chains.")]
@@ -304,7 +300,7 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Find the year in which the Nile fell: fit, report, picture, predictions and model."""
-    raise typer.Exit(_work("common").need("cadlag.app.demo", "cli").main(["--out", str(out), "--seed", str(seed)]))
+    _work("common").need("cadlag.app.demo", "cli").demo(out, seed)
 
 
 def main() -> None:

@@ -89,10 +89,9 @@ class Talk:
 
     def note(self, *texts: str) -> None:
         """What the command did by itself; beyond a screenful only JSON has all of it."""
-        for number, text in enumerate(texts):
-            self.notes.append(text)
-            if number < _MOST_NOTES:
-                self.err.print(Text.assemble(("note: ", "yellow"), readable(text)))
+        self.notes += texts
+        for text in texts[:_MOST_NOTES]:
+            self.err.print(Text.assemble(("note: ", "yellow"), readable(text)))
         if len(texts) > _MOST_NOTES:
             self.err.print(Text(f"and {len(texts) - _MOST_NOTES} more notes, which --json lists", "yellow"))
 

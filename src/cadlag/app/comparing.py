@@ -36,16 +36,14 @@ def compare(
     if not rows:
         raise ValueError("no method could be scored: see the notes")
     if out is not None:
-        header = ("method", "fold", *comparison.SCORES)
         cells = [
             [fold.method, fold.fold, *(fold.scores[key] for key in comparison.SCORES)] for fold in done if fold.scores
         ]
-        write_csv(out, header, cells)
+        write_csv(out, ("method", "fold", *comparison.SCORES), cells)
         talk.say(f"Written: {out}", "green")
     if plots is not None and plot is not None:
         with replacing(str(plot)) as stream:
-            axes = plots.plot_comparison(rows)
-            axes.figure.savefig(stream, format=plot.suffix[1:], dpi=130)
+            plots.plot_comparison(rows).figure.savefig(stream, format=plot.suffix[1:], dpi=130)
         talk.say(f"Written: {plot}", "green")
     _show(rows, recipe.target.name, talk)
     talk.end({"target": target, "n_folds": folds, "n_repeats": repeats, "methods": rows})

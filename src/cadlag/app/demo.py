@@ -4,7 +4,6 @@
 of the break), nile_predictions.csv and nile_breaks.csv (a row a year) and nile.cadlag (the fitted model).
 """
 
-import argparse
 import os
 import warnings
 from pathlib import Path
@@ -26,38 +25,32 @@ from cadlag.plots import plot_breaks, plot_fit
 from cadlag.recipes import Recipe
 from cadlag.report import write_report
 from cadlag.storage import replacing
-from cadlag.verdict import gather, verdict
+from cadlag.verdict import COVERAGE, gather, verdict
 
-COVERAGE = 0.9
 BREAK_YEAR = 1898  # the change point usually given for this series (Cobb, 1978)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the demonstration."""
-    parser = argparse.ArgumentParser(prog="cadlag.app.demo", description="Fit the Nile flows and write what was found.")
-    parser.add_argument("--out", default="demo", help="directory for the results (default: demo)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the chains (default: 0)")
-    options = parser.parse_args(argv)
-    folder = Path(options.out)
+def demo(folder: Path, seed: int) -> None:
+    """Fit the flows and write what was found into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     years, flow = load_nile()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict below says it in words
         jobs = min(2, os.cpu_count() or 1)
-        model = METHODS["network"](n_draws=2000, random_state=options.seed, n_jobs=jobs, progress=True)
+        model = METHODS["network"](n_draws=2000, random_state=seed, n_jobs=jobs, progress=True)
         model.fit(years[:, None], flow)
     model.set_params(progress=False)
     model.name_inputs(["year"], Recipe.of_numbers(["year"], "flow").to_tree()).save(folder / "nile.cadlag")
     _write_predictions(folder / "nile_predictions.csv", model, years, flow)
     breaks = model.break_points()
-    _write_breaks(folder / "nile_breaks.csv", breaks)
+    cells = [[f"{value:.4g}" for value in row] for row in zip(*breaks.values())]
+    write_csv(folder / "nile_breaks.csv", list(breaks), cells)
     _draw(folder / "nile.png", model, breaks, years, flow)
     write_report(model, folder / "nile.html", title="The Nile at Aswan, annual flow in 10⁸ m³")
     print("\n".join(finding.text for finding in verdict(gather(model))))
     print(f"The year usually given for the break is {BREAK_YEAR}.")
     names = ("nile.html", "nile.png", "nile_predictions.csv", "nile_breaks.csv", "nile.cadlag")
     print(f"Written: {', '.join(str(folder / name) for name in names)}")
-    return 0
 
 
 def _write_predictions(path: Path, model: Any, years: Any, flow: Any) -> None:
@@ -66,12 +59,6 @@ def _write_predictions(path: Path, model: Any, years: Any, flow: Any) -> None:
     values = np.column_stack([law.median, law.std, law.interval(COVERAGE)]).round(3)
     rows = [[int(year), float(seen), *map(float, row)] for year, seen, row in zip(years, flow, values)]
     write_csv(path, ("year", "flow", "prediction", "std", "lower", "upper"), rows)
-
-
-def _write_breaks(path: Path, breaks: Any) -> None:
-    write_csv(
-        path, list(breaks), [[f"{value:.4g}" for value in row] for row in zip(*(breaks[name] for name in breaks))]
-    )
 
 
 def _draw(path: Path, model: Any, breaks: Any, years: Any, flow: Any) -> None:
@@ -86,7 +73,3 @@ def _draw(path: Path, model: Any, breaks: Any, years: Any, flow: Any) -> None:
     with replacing(str(path)) as stream:
         figure.savefig(stream, format="png", dpi=130)
     plt.close(figure)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cadlag.app.common import Run, Talk, check_place, read_table
 from cadlag.frames import suggest
-from cadlag.methods import METHODS
+from cadlag.methods import METHODS, with_settings
 from cadlag.recipes import Numbers
 from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.verdict import facts, gather, verdict
@@ -72,17 +72,13 @@ def _judge(model: Any, left_out: Any, talk: Talk) -> dict[str, Any]:
 
 def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Talk) -> tuple[Any, bool]:
     """A fitted model, and whether it was interrupted."""
-    model = METHODS[method]()
-    known = model.get_params()
-    if resume is not None and "checkpoint" not in inspect.signature(model.fit).parameters:
+    if resume is not None and "checkpoint" not in inspect.signature(METHODS[method].fit).parameters:
         raise ValueError(f"the method {method} cannot be resumed: leave --resume out")
-    model.set_params(**{name: value for name, value in run.settings().items() if name in known})
     with warnings.catch_warnings(record=True) as caught, talk.bar(f"fitting {method}") as report:
         warnings.simplefilter("always")
-        if "progress" in known:
-            model.set_params(progress=report)
+        model = with_settings(method, {**run.settings(), "progress": report})
         model.fit(numbers.X, numbers.y, **({} if resume is None else {"checkpoint": resume}))
-    if "progress" in known:
+    if hasattr(model, "progress"):
         model.set_params(progress=False)
     for item in caught:
         # What a convergence warning says is in the verdict; others may be of a library's own affairs.
@@ -94,13 +90,14 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
 def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:
     """The better of two methods by the log scores of rows left out; what leaving one out gave; why, in words."""
     n = len(numbers.rows)
+    folders = {name: None if run.resume is None else run.resume / name for name in AUTO}
     if n > AUTO_ROWS:
         why = f"With {n} rows the network is used: the kernel process takes a time cubic in the rows."
-        return _fit(AUTO[0], numbers, run, _below(run.resume, AUTO[0]), talk)[0], None, why
+        return _fit(AUTO[0], numbers, run, folders[AUTO[0]], talk)[0], None, why
     models: list[tuple[Any, Any]] = []
     for name in AUTO:
         try:
-            model, interrupted = _fit(name, numbers, run, _below(run.resume, name), talk)
+            model, interrupted = _fit(name, numbers, run, folders[name], talk)
         except KeyboardInterrupt:
             if not models:
                 raise
@@ -116,7 +113,3 @@ def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:
         f"{abs(gain):+.1f}, give or take {error:.1f}{clear})."
     )
     return *models[best], why
-
-
-def _below(folder: Path | None, name: str) -> Path | None:
-    return None if folder is None else folder / name
