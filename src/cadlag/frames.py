@@ -29,7 +29,6 @@ Array = NDArray[np.float64]
 MISSING = frozenset(("", "?", "-", ".", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "NULL", "null"))
 
 _EMPTY = "{} is empty: give a table with names in its first line"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = ",;\t|"
 # A digit can be taken in one way only, or a long cell would be tried in all of them.
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -108,8 +107,13 @@ def suggest(word: str, known: Iterable[str], most: int = 12) -> str:
     by_small = {name.lower(): name for name in reversed(names[:_MOST_GUESSES]) if len(name) <= _LONGEST_GUESS}
     close = difflib.get_close_matches(word.lower()[:_LONGEST_GUESS], by_small, n=1)
     meant = f"did you mean {by_small[close[0]]!r}? " if close else ""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{meant}There {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:most]))}{more}"
+    return f"{meant}There {'is' if len(names) == 1 else 'are'} {listed([repr(name) for name in names], most)}"
+
+
+def listed(words: Sequence[str], most: int) -> str:
+    """The first of some words with commas between, and how many more there are."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def shown(cell: str) -> str:
@@ -128,8 +132,6 @@ def read_frame(path: str | PathLike[str]) -> Frame:
     if not Path(name).is_file():
         raise ValueError(f"{name} is a directory or a device: give the path of a CSV or Parquet file")
     data = Path(name).read_bytes()
-    if not data.strip():
-        raise ValueError(_EMPTY.format(name))
     frame = _read_parquet(name, data) if data[:4] == b"PAR1" else _read_csv(name, data)
     if not frame.columns or frame.n_rows == 0:
         raise ValueError(f"{name} has no rows of data")
@@ -250,7 +252,7 @@ def _holds_rows(cell: str, j: int, n: int, delimiter: str) -> bool:
 
 
 def _decode(path: str, data: bytes, notes: list[str]) -> str:
-    if data[:2] in _UTF16_MARKS:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         notes.append(f"{path} is read as UTF-16")
         data = data.decode("utf-16", errors="replace").encode("utf-8")
     try:

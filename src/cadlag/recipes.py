@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.frames import Frame, Kind, forms_of, reader_of, recognise, shown
+from cadlag.frames import Frame, Kind, forms_of, listed, reader_of, recognise, shown
 
 Array = NDArray[np.float64]
 
@@ -61,9 +61,7 @@ class Input:
         if self.kind == "category":
             rows = {text: [float(text == category) for category in self._shown()] for text in set(cells)}
             blank = [np.nan] * len(self._shown())
-            return np.array([rows[cell] if cell in self.categories else blank for cell in cells]).reshape(
-                len(cells), -1
-            )
+            return np.array([rows[cell] if cell in self.categories else blank for cell in cells])
         read = reader_of(Kind(self.kind, self.form))
         known = {cell: read(cell) if cell else np.nan for cell in set(cells)}
         values = [known[cell] for cell in cells]
@@ -242,9 +240,8 @@ def _tree(column: Input) -> dict[str, Any]:
     return {**vars(column), "categories": list(column.categories)}
 
 
-def _list(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shown(name) for name in names[:most]) + more
+def _list(names: Sequence[str]) -> str:
+    return listed([shown(name) for name in names], 8)
 
 
 def _refuse_contrary(frame: Frame, target: str, ignore: Collection[str], categories: Collection[str]) -> None:

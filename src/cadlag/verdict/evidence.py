@@ -169,8 +169,7 @@ def leave_out(model: Any) -> LeaveOneOut | None:
     """Every training row predicted from the others, by as many draws as are affordable."""
     if not hasattr(model, "leave_one_out") or len(model.model_.y) < 2:
         return None
-    found: LeaveOneOut = model.leave_one_out(affordable_atoms(model))
-    return found
+    return model.leave_one_out(affordable_atoms(model))
 
 
 def affordable_atoms(model: Any) -> int:

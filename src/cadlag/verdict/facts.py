@@ -31,7 +31,7 @@ def facts(evidence: Evidence) -> Facts:
         "n_rows": len(evidence.y),
         "score": _score(evidence),
         "breaks": None if evidence.breaks is None else _breaks(evidence),
-        "relevance": _relevance(evidence.relevance),
+        "relevance": sorted_relevance(evidence),
         "chains": {key: plain(value) for key, value in evidence.model.diagnostics_.items()},
     }
 
@@ -80,8 +80,9 @@ def leading(k: int, evidence: Evidence) -> Facts:
     }  # fmt: skip
 
 
-def _relevance(table: Any) -> list[Facts] | None:
-    if table is None:
+def sorted_relevance(evidence: Evidence) -> list[Facts] | None:
+    """The inputs with their relevance, the largest first."""
+    if (table := evidence.relevance) is None:
         return None
     rows = [
         {"input": str(name), "relevance": float(middle), "q05": float(low), "q95": float(high)}

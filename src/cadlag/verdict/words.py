@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from cadlag.frames import listed
 from cadlag.network.break_tables import BreakPoints
 from cadlag.posterior import ESS_LIMIT, RHAT_LIMIT
 from cadlag.verdict.evidence import COVERAGE, Checked, Evidence
-from cadlag.verdict.facts import Facts, likely_breaks
+from cadlag.verdict.facts import Facts, likely_breaks, sorted_relevance
 
 GOOD, CAUTION, NOTE = "good", "caution", "note"
 _LEAST_RELEVANT, _IRRELEVANT = 0.05, 0.01
@@ -105,8 +106,7 @@ def _intervals(evidence: Evidence) -> Iterator[Finding]:
         return
     n, inside = len(checked.y), checked.n_inside
     low, high = binom(n, COVERAGE).ppf([0.025, 0.975])
-    wanted = f"{100 * COVERAGE:.0f} %"
-    found = f"{wanted} intervals hold {100 * inside / n:.0f} % of them"
+    found = f"{100 * COVERAGE:.0f} % intervals hold {100 * inside / n:.0f} % of them"
     if inside < low:
         yield Finding(CAUTION, f"The {found}: they are too narrow, so trust them less than they say.")
     elif inside > high:
@@ -198,24 +198,16 @@ def _plane(row: Facts, evidence: Evidence) -> str:
 
 
 def _what_matters(evidence: Evidence) -> Iterator[Finding]:
-    table = evidence.relevance
-    if table is None:
+    rows = sorted_relevance(evidence)
+    if rows is None:
         return
-    order = np.argsort(-table["relevance"], kind="stable")
-    matter = [j for j in order if table["relevance"][j] >= _LEAST_RELEVANT]
-    idle = [str(table["input"][j]) for j in order if table["q95"][j] < _IRRELEVANT]
-    if not matter:
+    named = [f"{row['input']} ({row['relevance']:.2f})" for row in rows if row["relevance"] >= _LEAST_RELEVANT]
+    idle = [row["input"] for row in rows if row["q95"] < _IRRELEVANT]
+    if not named:
         yield Finding(CAUTION, "No input matters by itself: the function hardly changes when any one is permuted.")
         return
-    named = [f"{table['input'][j]} ({table['relevance'][j]:.2f})" for j in matter]
-    rest = f" Hardly anything depends on {_listed(idle)}." if idle else ""
-    yield Finding(NOTE, f"What matters, by share of the variance lost without it: {_listed(named)}.{rest}")
-
-
-def _listed(names: list[str]) -> str:
-    shown = names[:_MOST_NAMED]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return ", ".join(shown) + more
+    rest = f" Hardly anything depends on {listed(idle, _MOST_NAMED)}." if idle else ""
+    yield Finding(NOTE, f"What matters, by share of the variance lost without it: {listed(named, _MOST_NAMED)}.{rest}")
 
 
 # Whether the draws are those of the posterior ------------------------------------------------------------------------
