@@ -24,7 +24,7 @@ from cadlag.network.break_tables import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
-from cadlag.report.sections import _calibration, _dependences, _fit, _named, _relevance, sheet
+from cadlag.report.sections import _dependences, _fit, _named, _relevance, _unseen_rows, sheet
 from cadlag.verdict import Checked, Evidence, facts, gather, verdict
 from cadlag.verdict.facts import leading
 from cadlag.verdict.words import plane_label
@@ -170,7 +170,7 @@ def test_held_out_rows_are_used_where_given(kernel, tmp_path):
     words = " ".join(finding.text for finding in verdict(found))
     assert "Held-out rows are predicted hardly at all" in words
     assert "90 % intervals hold 0 % of them: they are too narrow" in words
-    (calibration,) = _calibration(found)
+    calibration, _ = _unseen_rows(found)
     assert "On 12 held-out rows" in calibration.text
     with pytest.raises(ValueError, match="need both X and y"):
         write_report(kernel, tmp_path / "page.html", X)
@@ -219,7 +219,7 @@ def test_a_method_that_cannot_leave_one_out_asks_for_rows(kernel, monkeypatch):
     monkeypatch.delattr("cadlag.regressor.Regressor.leave_one_out")
     found = gather(kernel)
     assert "Give rows that it has not seen: write_report(model, path, X, y)" in verdict(found)[0].text
-    assert list(_calibration(found)) == []
+    assert list(_unseen_rows(found)) == []
 
 
 @pytest.mark.parametrize(

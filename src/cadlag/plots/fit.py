@@ -66,8 +66,7 @@ def plot_fit(
     ax = new_axes() if ax is None else ax
     x = np.asarray(X, dtype=float).reshape(-1)
     where = np.linspace(x.min(), x.max(), 400) if grid is None else np.asarray(grid, dtype=float).reshape(-1)
-    with plain_arrays():
-        _draw_bands(ax, model, where, where[:, None], coverage)
+    draw_bands(ax, model, where, where[:, None], coverage)
     if y is not None:
         ax.plot(x, np.asarray(y, dtype=float), ".", color=POINTS, ms=4.5, label="data", zorder=3)
     if breaks is not None:
@@ -78,14 +77,16 @@ def plot_fit(
     return ax
 
 
-def _draw_bands(ax: Any, model: Any, where: Any, rows: Any, coverage: float) -> None:
+def draw_bands(ax: Any, model: Any, where: Any, rows: Any, coverage: float) -> None:
     """Point prediction and both bands at the rows, against `where`."""
-    observation = model.predict_interval(rows, coverage)
-    function = model.predict_interval(rows, coverage, kind="function")
+    with plain_arrays():
+        observation = model.predict_interval(rows, coverage)
+        function = model.predict_interval(rows, coverage, kind="function")
+        point = model.predict(rows)
     share = percent(coverage)
     ax.fill_between(where, *observation.T, color=BAND, alpha=0.4, lw=0, label=f"{share} band, new observation")
     ax.fill_between(where, *function.T, color=BAND, lw=0, label=f"{share} band, function")
-    ax.plot(where, model.predict(rows), color=INK, lw=1.8, label="prediction")
+    ax.plot(where, point, color=INK, lw=1.8, label="prediction")
 
 
 def _mark_break(ax: Any, breaks: Any, coverage: float) -> None:

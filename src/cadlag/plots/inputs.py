@@ -8,18 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cadlag.names import input_names, plain_arrays
 from cadlag.partial_dependence import partial_dependence
-from cadlag.plots.fit import _draw_bands
-from cadlag.plots.style import (
-    BAND,
-    COLOURS,
-    INK,
-    POINTS,
-    SEQUENTIAL,
-    legend_above,
-    new_axes,
-    percent,
-    words,
-)
+from cadlag.plots.fit import draw_bands
+from cadlag.plots.style import BAND, COLOURS, INK, POINTS, SEQUENTIAL, legend_above, new_axes, percent, words
 
 Array = NDArray[np.float64]
 
@@ -155,8 +145,7 @@ def plot_slice(
     rows = _held(X, at, len(where))
     rows[:, j] = where
     ax = new_axes(2.8) if ax is None else ax
-    with plain_arrays():
-        _draw_bands(ax, model, where, rows, coverage)
+    draw_bands(ax, model, where, rows, coverage)
     others = "" if model.n_features_in_ == 1 else f"; the others {'at their medians' if at is None else 'held'}"
     ax.set(xlabel=words(input_names(model)[j]) + others, ylabel="y")
     ax.margins(x=0.01)

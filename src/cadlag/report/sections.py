@@ -2,8 +2,9 @@
 
 import base64
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from cadlag.verdict.words import plane_label
 
 _MOST_DEPENDENCES = 4
 _MOST_KERNEL_ROWS = 200
-_MOST_TRACES = 3
 _MOST_ROWS = 60  # of a table
 
 
@@ -86,27 +86,23 @@ class Section:
     sheets: list[Sheet] = field(default_factory=list)
 
 
-def picture(
-    draw: Callable[[Any], Any], alt: str, height: float = 3.2, is_wide: bool = False, **options: Any
-) -> Picture:
-    """Draw on axes of our own and keep the result as scalable graphics."""
-    with plt.rc_context(STYLE):
-        axes = new_axes(height, own=True, **options)
-        draw(axes)
+def picture(draw: Callable[..., Any], alt: str, height: float = 3.2, is_wide: bool = False, **options: Any) -> Picture:
+    """Draw on axes of our own (`draw` takes them as `ax`) and keep the result as scalable graphics."""
+    axes = new_axes(height, own=True, **options)
+    draw(ax=axes)
     return _kept(axes, alt, is_wide)
 
 
 def _kept(axes: Any, alt: str, is_wide: bool = False) -> Picture:
     buffer = io.BytesIO()
-    with plt.rc_context(STYLE):
-        # No date: the same model gives the same page.
-        np.ravel(axes)[0].figure.savefig(buffer, format="svg", dpi=150, metadata={"Date": None})
+    # No date: the same model gives the same page.
+    np.ravel(axes)[0].figure.savefig(buffer, format="svg", dpi=150, metadata={"Date": None})
     return Picture("data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"), alt, is_wide)
 
 
 def sheet(title: str, table: Any, most: int = _MOST_ROWS) -> Sheet:
     """A table of a model as text."""
-    rows = [[_cell(value) for value in row] for row in zip(*(table[name] for name in table))]
+    rows = [[_cell(value) for value in row] for row in zip(*table.values())]
     left = len(rows) - most
     return Sheet(f"{title} (the first {most} of {len(rows)})" if left > 0 else title, list(table), rows[:most])
 
@@ -119,8 +115,9 @@ def _cell(value: Any) -> str:
 
 def sections(evidence: Evidence) -> list[Section]:
     """All sections that this model has something for."""
-    makers = (_fit, _dependences, _breaks, _relevance, _calibration, _residuals, _chains, _kernels)
-    return [section for make in makers for section in make(evidence)]
+    makers = (_fit, _dependences, _breaks, _relevance, _unseen_rows, _chains, _kernels)
+    with plt.rc_context(STYLE):
+        return [section for make in makers for section in make(evidence)]
 
 
 def _fit(evidence: Evidence) -> Iterator[Section]:
@@ -151,8 +148,7 @@ def _dependences(evidence: Evidence) -> Iterator[Section]:
         return
     model, shown = evidence.model, evidence.most_relevant(_MOST_DEPENDENCES)
     n_atoms = min(affordable_atoms(model), 60)
-    with plt.rc_context(STYLE):
-        axes = [_dependence(evidence, columns, n_atoms) for _, columns in shown]
+    axes = [_dependence(evidence, columns, n_atoms) for _, columns in shown]
     lowest, highest = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
     for ax in axes:
         ax.set_ylim(lowest, highest)
@@ -161,10 +157,8 @@ def _dependences(evidence: Evidence) -> Iterator[Section]:
     ]
     if len(evidence.names) == 2:
         for kind, title in (("prediction", "Prediction"), ("std", "Standard deviation of the function")):
-            drawn.append(picture(
-                lambda ax, kind=kind: plots.plot_prediction_surface(model, kind=kind, ax=ax),  # type: ignore[misc]
-                f"{title} over both inputs, with the training rows", 3.6,
-            ))  # fmt: skip
+            draw = partial(plots.plot_prediction_surface, model, kind=kind)
+            drawn.append(picture(draw, f"{title} over both inputs, with the training rows", 3.6))
     yield Section(
         "dependence", "Dependence on the inputs", "The function averaged over training rows, one input being set to "
         "each value in turn, for the most relevant inputs, on one scale; ticks show where the data are.", drawn,
@@ -183,7 +177,10 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
     if breaks is None:
         return
     if isinstance(breaks, BreakPoints):
-        table: Mapping[str, Any] = breaks.likely()
+        table: dict[str, Any] = dict(breaks.likely())
+        if evidence.is_date(0):
+            for end in ("lower", "upper"):
+                table[end] = [evidence.text(evidence.names[0], value) for value in table[end]]
         text = "Probability of a net jump between neighbouring inputs, and its size."
         height = 2.4
     else:
@@ -195,10 +192,7 @@ def _breaks(evidence: Evidence) -> Iterator[Section]:
         )
         height = 1.2 + 0.32 * min(max(len(order), 1), 8)
     found = len(next(iter(table.values()))) > 0
-    if isinstance(breaks, BreakPoints) and evidence.is_date(0):
-        dated = {end: [evidence.text(evidence.names[0], value) for value in table[end]] for end in ("lower", "upper")}
-        table = {**table, **dated}
-    drawn = [picture(lambda ax: _break_axes(breaks, evidence, ax), "Probability of jumps", height, is_wide=True)]
+    drawn = [picture(partial(_break_axes, breaks, evidence), "Probability of jumps", height, is_wide=True)]
     tables = [sheet("Jumps with a probability of at least 5 %", table)] if found else []
     yield Section("breaks", "Break points", text, drawn if found or isinstance(breaks, BreakPoints) else [], tables)
 
@@ -214,9 +208,7 @@ def _relevance(evidence: Evidence) -> Iterator[Section]:
     if evidence.relevance is None:
         return
     height = 1.0 + 0.3 * min(len(evidence.relevance["input"]), 20)
-    drawn = picture(
-        lambda ax: plots.plot_relevance(evidence.relevance, ax=ax), "Relevance of the inputs with 90 % bars", height
-    )
+    drawn = picture(partial(plots.plot_relevance, evidence.relevance), "Relevance of the inputs with 90 % bars", height)
     yield Section(
         "relevance", "Relevance of the inputs", "The share of the function's variance that is lost when an input's "
         "values are shuffled; inputs that act together can sum to more than one.", [drawn],
@@ -224,7 +216,8 @@ def _relevance(evidence: Evidence) -> Iterator[Section]:
     )  # fmt: skip
 
 
-def _calibration(evidence: Evidence) -> Iterator[Section]:
+def _unseen_rows(evidence: Evidence) -> Iterator[Section]:
+    """Calibration and residuals, of rows that were predicted without having been seen."""
     checked = evidence.checked
     if checked is None:
         return
@@ -233,17 +226,11 @@ def _calibration(evidence: Evidence) -> Iterator[Section]:
         "calibration", "Calibration", f"On {len(checked.y)} {rows}. Bars should be level within the grey band, and the "
         "curve should follow the dashed line: bars high at the ends, or a curve below the line, mean that the model is "
         "surer than it should be.",
-        [picture(lambda ax: plots.plot_pit(checked.pit, ax=ax), "Histogram of the probability below each response"),
-         picture(lambda ax: plots.plot_coverage(checked.pit, ax=ax), "Coverage of intervals of every probability")],
+        [picture(partial(plots.plot_pit, checked.pit), "Histogram of the probability below each response"),
+         picture(partial(plots.plot_coverage, checked.pit), "Coverage of intervals of every probability")],
     )  # fmt: skip
-
-
-def _residuals(evidence: Evidence) -> Iterator[Section]:
-    checked = evidence.checked
-    if checked is None:
-        return
     drawn = picture(
-        lambda ax: plots.plot_residuals(checked.y, checked.prediction, checked.interval, COVERAGE, ax=ax),
+        partial(plots.plot_residuals, checked.y, checked.prediction, checked.interval, COVERAGE),
         "Residuals against predictions with 90 % intervals", 3.4, is_wide=True,
     )  # fmt: skip
     yield Section("residuals", "Residuals", "Of the same rows; those outside their interval are diamonds.", [drawn])
@@ -258,13 +245,12 @@ def _chains(evidence: Evidence) -> Iterator[Section]:
         return
     scalars = posterior.scalars()
     wanted = ["log_likelihood", evidence.model.diagnostics_["worst_rhat_parameter"], "noise_variance"]
-    names = [name for name in dict.fromkeys(wanted) if name in scalars][:_MOST_TRACES]
-    drawn = []
-    for name in names:
-        for plot, what in ((plots.plot_trace, "Trace of"), (plots.plot_ranks, "Ranks by chain of")):
-            drawn.append(picture(
-                lambda ax, plot=plot, name=name: plot(posterior, name, ax=ax), f"{what} {name}", 2.2,  # type: ignore[misc]
-            ))  # fmt: skip
+    names = [name for name in dict.fromkeys(wanted) if name in scalars]
+    drawn = [
+        picture(partial(plot, posterior, name), f"{what} {name}", 2.2)
+        for name in names
+        for plot, what in ((plots.plot_trace, "Trace of"), (plots.plot_ranks, "Ranks by chain of"))
+    ]
     yield Section(
         "chains", "Chains", "A colour a chain. Traces should look alike and without trend, ranks be level within the "
         "grey band; shown are the likelihood, the quantity on which the chains agree least, and the noise.", drawn,
@@ -273,7 +259,7 @@ def _chains(evidence: Evidence) -> Iterator[Section]:
 
 
 def _bound(model: Any) -> Section:
-    drawn = picture(lambda ax: plots.plot_bound(model.trace_, ax=ax), "Evidence bound at each step", 2.4, is_wide=True)
+    drawn = picture(partial(plots.plot_bound, model.trace_), "Evidence bound at each step", 2.4, is_wide=True)
     return Section(
         "bound", "Evidence bound", "What was climbed, per row of data; it should have levelled off.", [drawn],
         [sheet("What it chose", model.posterior_.summary())],
@@ -290,7 +276,7 @@ def _kernels(evidence: Evidence) -> Iterator[Section]:
     with plain_arrays():
         kernels = model.sample_kernels(X=rows, n_draws=affordable_atoms(model) // 2)
     drawn = picture(
-        lambda axes: plots.plot_kernel_quantiles(kernels, ax=axes), "Quantiles of the last kernel matrix", 2.3, True,
+        partial(plots.plot_kernel_quantiles, kernels), "Quantiles of the last kernel matrix", 2.3, True,
         n_columns=3, sharex=True, sharey=True,
     )  # fmt: skip
     yield Section(
