@@ -10,10 +10,8 @@ The simulations are y = f(x) + 0.5 e with e standard normal and
 In one and two dimensions replicates differ in the noise only; in ten also in the inputs.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +24,6 @@ from cadlag.datasets import downloads
 _T = TypeVar("_T")
 
 NOISE_STD = 0.5
-N_SPLITS = downloads.N_SPLITS
 
 UCI_FEATURES: dict[str, tuple[str, ...]] = {
     "boston": ("crim", "zn", "indus", "chas", "nox", "rm", "age", "dis", "rad", "tax", "ptratio", "b", "lstat"),
@@ -113,17 +110,11 @@ def _grid(n_points: int, p: int) -> np.ndarray:
     return np.stack(np.meshgrid(*[axis] * p), axis=-1).reshape(-1, p)
 
 
-def _uniform(rng: np.random.Generator) -> np.ndarray:
-    """Draw inputs of the ten-dimensional simulation."""
-    return rng.uniform(-0.5, 0.5, size=(300, 10))
-
-
-_Inputs = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
-_Truth = Callable[[np.ndarray], np.ndarray]
-SIMULATIONS: dict[str, tuple[_Inputs, _Truth]] = {
+_Inputs = Callable[[np.random.Generator], Iterable[np.ndarray]]  # of training and test
+SIMULATIONS: dict[str, tuple[_Inputs, Callable[[np.ndarray], np.ndarray]]] = {
     "1d": (lambda _: (_grid(40, 1), _grid(100, 1)), _steps),
     "2d": (lambda _: (_grid(7, 2), _grid(9, 2)), _steps),
-    "10d": (lambda rng: (_uniform(rng), _uniform(rng)), _step_10d),
+    "10d": (lambda rng: rng.uniform(-0.5, 0.5, size=(2, 300, 10)), _step_10d),
 }
 
 
@@ -176,8 +167,8 @@ def load_uci(name: str, split: int, directory: str | os.PathLike[str] | None = N
         Training and test rows of that split.
     """
     names = lookup(UCI_FEATURES, name, "UCI dataset")
-    if split not in range(N_SPLITS):
-        raise ValueError(f"{name} has the splits 0 to {N_SPLITS - 1}, not {split!r}.")
+    if split not in range(downloads.N_SPLITS):
+        raise ValueError(f"{name} has the splits 0 to {downloads.N_SPLITS - 1}, not {split!r}.")
     folder = _uci_folder(name, directory)
     table = _read_numbers(folder / "data.txt")
     features = _read_indices(folder / "index_features.txt", table.shape[1])

@@ -5,8 +5,6 @@ What is checked is a SHA-256 of the numbers in the files, not of their bytes, so
 Environment: CADLAG_CACHE is the folder to keep them in (the user's cache if unset), CADLAG_DATA_URL where to get them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import os

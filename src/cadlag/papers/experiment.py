@@ -15,8 +15,6 @@ A plan is TOML, one `[[experiment]]` for each entry, or JSON, a list of such ent
     configuration = {alpha = 1.0}   # keyword arguments of the estimator
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

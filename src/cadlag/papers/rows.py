@@ -3,8 +3,6 @@
 A row file gains one line for each finished task. Tables are pure functions of the rows.
 """
 
-from __future__ import annotations
-
 import ast
 import csv
 import hashlib

@@ -4,10 +4,7 @@ Each kind of curves has a row file and a function from task to arrays, so that a
 of the tables. Figures are pure functions of what is stored.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +109,7 @@ def evaluate(task: Task, kind: str, load: Load) -> dict[str, float]:
     return flatten(KINDS[kind](task, load))
 
 
-def flatten(arrays: Mapping[str, Any]) -> dict[str, float]:
+def flatten(arrays: Curves) -> dict[str, float]:
     """Return the numbers of arrays by name and place, rounded."""
     return {
         f"{name}_{place}": float(f"{value:.{_DIGITS}g}")

@@ -5,8 +5,6 @@ files of its own: `OUT/rows` starts as a copy of the package's, `OUT/again` and 
 figures of a quick run are in `OUT/quick`, where nobody takes them for the paper's size.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -138,9 +136,8 @@ def _copy_folder(source: Path, path: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def wanted(names: Iterable[str], scale: Scale, part: Part) -> dict[str, list[Task]]:
+def wanted(names: Sequence[str], scale: Scale, part: Part) -> dict[str, list[Task]]:
     """Return the fits behind tables and figures, by row file."""
-    names = list(names)
     found = {TABLE_ROWS: table_tasks([name for name in names if name in TABLES], scale, part.versions)}
     for name in names:
         if name in FIGURES:
@@ -162,9 +159,7 @@ def _without_absent_data(waiting: dict[str, list[Task]], scale: Scale) -> tuple[
     return list(absent.values()), rest
 
 
-def _do_fits(
-    kind: str, tasks: Sequence[Task], scale: Scale, source: Path, n_jobs: int, progress: bool
-) -> list[str]:  # fmt: skip
+def _do_fits(kind: str, tasks: Sequence[Task], scale: Scale, source: Path, n_jobs: int, progress: bool) -> list[str]:
     """Do the fits that a row file lacks; return what went wrong."""
     source.mkdir(parents=True, exist_ok=True)
     fixed = {TABLE_ROWS: evaluate_task, **{name: module.evaluate for name, module in EVIDENCE.items()}}
@@ -176,9 +171,8 @@ def _do_fits(
     return []
 
 
-def take(sources: Iterable[str | os.PathLike[str]], rows: str | os.PathLike[str]) -> int:
+def take(sources: Sequence[str | os.PathLike[str]], rows: str | os.PathLike[str]) -> int:
     """Copy what other row files hold of the paper's tables, and the given directory does not, into it."""
-    sources = list(sources)
     for source in sources:
         if not Path(source).is_file():
             raise FileNotFoundError(f"There is no row file {source}; give another one.")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cadlag import frames
-from cadlag.papers.loria2025.plan import TABLES, Scale, Table
+from cadlag.papers.loria2025.plan import TABLES, Scale
 from cadlag.papers.loria2025.versions import Version, version_of
 from cadlag.papers.rows import Row
 
@@ -86,9 +86,9 @@ def _ours(name: str, method: str, depth: int | None, version_name: str, known: K
     return found
 
 
-def cell_of(place: tuple[str, str, str, int | None, str, str], values: Sequence[float]) -> Cell:
+def cell_of(place: tuple[str, str, str, int | None, str, str], values: Iterable[float]) -> Cell:
     """Return an entry over seeds, coverages in percent; no deviation of fewer than two or where some are not finite."""
-    numbers = np.array(values) * (100 if place[-1].startswith("coverage") else 1)
+    numbers = np.array(list(values)) * (100 if place[-1].startswith("coverage") else 1)
     mean = float(np.mean(numbers)) if len(numbers) else math.nan
     sd = float(np.std(numbers, ddof=1)) if len(numbers) > 1 and np.all(np.isfinite(numbers)) else math.nan
     return Cell(*place, mean, sd, len(numbers))
@@ -125,7 +125,8 @@ def to_markdown(name: str, entries: Sequence[Cell]) -> str:
     """Lay out one table as the paper does, with a line for each version of a method."""
     table = TABLES[name]
     columns = [(data, metric) for data in table.data for metric in table.metrics]
-    head = ["method", "", *(_heading(table, data, metric) for data, metric in columns)]
+    one = len(table.metrics) == 1
+    head = ["method", "", *(NAMES[data] if one else f"{NAMES[data]} {NAMES[metric]}" for data, metric in columns)]
     lines = {(entry.method, entry.depth, entry.version): {} for entry in entries}  # type: dict
     for entry in entries:
         lines[entry.method, entry.depth, entry.version][entry.data, entry.metric] = text(entry)
@@ -135,11 +136,6 @@ def to_markdown(name: str, entries: Sequence[Cell]) -> str:
         if version != PRINTED or any(value != "–" for value in values.values())
     ]
     return markdown(head, "| --- | --- |" + " --: |" * len(columns), body)
-
-
-def _heading(table: Table, data: str, metric: str) -> str:
-    """Name a column of a table."""
-    return NAMES[data] if len(table.metrics) == 1 else f"{NAMES[data]} {NAMES[metric]}"
 
 
 def text(entry: Cell) -> str:
@@ -164,9 +160,8 @@ class Gap(NamedTuple):
     z: float
 
 
-def gaps(entries: Iterable[Cell]) -> list[Gap]:
+def gaps(entries: Sequence[Cell]) -> list[Gap]:
     """Return how far ours with the paper's settings are from the printed numbers, CPU seconds left out."""
-    entries = list(entries)
     ours = {entry[:4] + entry[5:6]: entry for entry in entries if entry.version == "published" and entry.n > 1}
     found = []
     for printed in (entry for entry in entries if entry.version == PRINTED and entry.metric != "fit_cpu_seconds"):

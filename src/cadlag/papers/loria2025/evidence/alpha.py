@@ -22,7 +22,6 @@ SAMPLERS = {"paper's": PUBLISHED["Dα-KP"], "converged": CONVERGED["Dα-KP"]}
 COLUMNS = {"rmse": "RMSE", "coverage": "coverage (%)", "rise": "10 to 90 % of the jump in", "band": "25-75 % band"}
 _UNITS = {"coverage": 100.0}
 _RHAT = "worst_rhat"
-_INNER = (0.25, 0.75)
 
 
 def tasks(scale: Scale) -> list[Task]:
@@ -40,7 +39,7 @@ def evaluate(task: Task, load: Load) -> dict[str, float]:
     data = load(task.data, task.seed)
     model = fit_task(task, data)
     at_test, fine = (model.predict_distribution(X) for X in (data.X_test, grid()[:, None]))
-    lower, upper = fine.quantile(_INNER).T
+    lower, upper = fine.quantile((0.25, 0.75)).T
     return {
         "rmse": rmse(data.y_test, at_test.median),
         "coverage": coverage(data.y_test, *at_test.interval(0.9).T),
@@ -57,7 +56,8 @@ def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
         for label, version in SAMPLERS.items():
             found = found_of(version.having(alpha=alpha), DATA, known, scale)
             values = {metric: list(found.get(metric, {}).values()) for metric in (*COLUMNS, _RHAT)}
-            cells, rhat = [_text(values[name], _UNITS.get(name, 1.0)) for name in COLUMNS], values[_RHAT]
+            cells = [_text(values[name], _UNITS.get(name, 1.0)) for name in COLUMNS]
+            rhat = values[_RHAT]
             spread = f"{np.median(rhat):.3f} ({max(rhat):.3f})" if rhat else "–"
             above = str(sum(r > RHAT_LIMIT for r in rhat)) if rhat else "–"
             lines.append([f"{alpha:g}", label, str(len(rhat)), *cells, spread, above])

@@ -69,8 +69,8 @@ class Comparison:
         for label, version in self.versions.items():
             if data in version.data:
                 found = found_of(version.at(depth), data, known, scale)
-                values = {metric: list(found.get(metric, {}).values()) for metric in self.metrics}
-                cells = (cell_of(("", data, self.method, depth, "", metric), values[metric]) for metric in values)
+                place = ("", data, self.method, depth, "")
+                cells = (cell_of((*place, metric), found.get(metric, {}).values()) for metric in self.metrics)
                 lines.append([f"ours, {label}", *map(text, cells)])
         return lines
 

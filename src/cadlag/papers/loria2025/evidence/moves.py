@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cadlag.papers.experiment import Load, fit_task
 from cadlag.papers.loria2025.plan import Scale
-from cadlag.papers.loria2025.tables import markdown
+from cadlag.papers.loria2025.tables import by_fit, found_of, markdown
 from cadlag.papers.loria2025.versions import PUBLISHED
 from cadlag.papers.rows import Row, Task
 
@@ -57,12 +57,11 @@ def n_moves(draws: NDArray[np.float64]) -> int:
 
 def to_markdown(rows: Iterable[Row], scale: Scale) -> str:
     """Lay out the median and the range over seeds."""
-    known = {(*row[:4], row.metric): row.value for row in rows}
-    lines = []
-    for data in N_SEEDS:
-        keys = [task.key for task in tasks(scale) if task.data == data]
-        done = [key for key in keys if (*key, "noise_moves") in known]
-        lines.append([data, str(len(done)), *(_text([known[*key, metric] for key in done]) for metric in COLUMNS)])
+    known, lines = by_fit(rows), []
+    for data, n_seeds in N_SEEDS.items():
+        found = found_of(PUBLISHED["Dα-KP"], data, known, scale)
+        done = [seed for seed in range(min(n_seeds, scale.n_seeds)) if seed in found.get("noise_moves", {})]
+        lines.append([data, str(len(done)), *(_text([found[metric][seed] for seed in done]) for metric in COLUMNS)])
     return markdown(["data", "fits", *COLUMNS.values()], "|---|--:|" + "--:|" * len(COLUMNS), lines)
 
 
