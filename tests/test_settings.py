@@ -83,6 +83,13 @@ def test_every_parameter_has_a_row_and_every_row_a_parameter(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_every_parameter_is_documented_in_its_order(method):
+    """Also where a dataclass writes the constructor, which pydoclint does not read."""
+    section = inspect.getdoc(METHODS[method]).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^\w+$", section, re.M) == list(inspect.signature(METHODS[method]).parameters)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_every_default_passes(method):
     METHODS[method]()._check_settings()
 

@@ -1,6 +1,7 @@
 """y ~ N(Fβ, σ²(K* + gI)), all unknowns sampled: the Bayesian Gaussian process of R's tgp, its scikit-learn face."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -30,6 +31,7 @@ PRESETS: dict[str, tuple[str, bool, tuple[int, int, int]]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class BayesGPRegressor(Regressor):
     """Hierarchical Bayesian Gaussian process about a linear mean, as `bgp` of R's tgp (Gramacy, 2007).
 
@@ -125,45 +127,24 @@ class BayesGPRegressor(Regressor):
     noise_variance = None
     noise_prior_on = "variance"
 
-    def __init__(
-        self,
-        preset: str = "tgp_default",
-        correlation: str | None = None,
-        nu: float = 1.5,
-        m0r1: bool | None = None,
-        scale_over: str = "train",
-        include_beta_var: bool = False,
-        emulate_tgp_matern_bug: bool = False,
-        sampler: str = "nuts",
-        n_draws: int = 1000,
-        n_warmup: int = 1000,
-        n_chains: int = 4,
-        thin: int = 1,
-        n_jobs: int | None = None,
-        point: str = "median",
-        n_atoms: int = 1000,
-        max_memory: float | None = None,
-        progress: Any = False,
-        random_state: Any = None,
-    ) -> None:
-        self.preset = preset
-        self.correlation = correlation
-        self.nu = nu
-        self.m0r1 = m0r1
-        self.scale_over = scale_over
-        self.include_beta_var = include_beta_var
-        self.emulate_tgp_matern_bug = emulate_tgp_matern_bug
-        self.sampler = sampler
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.thin = thin
-        self.n_jobs = n_jobs
-        self.point = point
-        self.n_atoms = n_atoms
-        self.max_memory = max_memory
-        self.progress = progress
-        self.random_state = random_state
+    preset: str = "tgp_default"
+    correlation: str | None = None
+    nu: float = 1.5
+    m0r1: bool | None = None
+    scale_over: str = "train"
+    include_beta_var: bool = False
+    emulate_tgp_matern_bug: bool = False
+    sampler: str = "nuts"
+    n_draws: int = 1000
+    n_warmup: int = 1000
+    n_chains: int = 4
+    thin: int = 1
+    n_jobs: int | None = None
+    point: str = "median"
+    n_atoms: int = 1000
+    max_memory: float | None = None
+    progress: Any = False
+    random_state: Any = None
 
     @classmethod
     def published(cls, preset: str = "tgp_default", **settings: Any) -> Self:

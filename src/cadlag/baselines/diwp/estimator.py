@@ -1,7 +1,7 @@
 """y = f(x) + ε, f a Gaussian process whose kernel is drawn layer by layer from inverse Wishart laws: the face."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +29,7 @@ from cadlag.storage import checked
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class DIWPRegressor(Regressor):
     """Variational regression with the deep inverse Wishart process.
 
@@ -123,41 +124,22 @@ class DIWPRegressor(Regressor):
         "noise_variance": Either("one positive number, or None to learn it", (Nothing(), Number())),
     }
 
-    def __init__(
-        self,
-        n_maps: int = 2,
-        n_inducing: int = 100,
-        n_steps: int = 8000,
-        learning_rates: Any = (1e-2, 1e-3),
-        n_samples: int = 10,
-        batch_size: int | None = None,
-        amplitude: bool = True,
-        learn_inputs: bool = False,
-        pt_mode: str = "exact",
-        noise_variance: float | None = None,
-        n_atoms: int = 100,
-        standardize: bool | str = True,
-        point: str = "median",
-        max_memory: float | None = None,
-        progress: Any = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_maps = n_maps
-        self.n_inducing = n_inducing
-        self.n_steps = n_steps
-        self.learning_rates = learning_rates
-        self.n_samples = n_samples
-        self.batch_size = batch_size
-        self.amplitude = amplitude
-        self.learn_inputs = learn_inputs
-        self.pt_mode = pt_mode
-        self.noise_variance = noise_variance
-        self.n_atoms = n_atoms
-        self.standardize = standardize
-        self.point = point
-        self.max_memory = max_memory
-        self.progress = progress
-        self.random_state = random_state
+    n_maps: int = 2
+    n_inducing: int = 100
+    n_steps: int = 8000
+    learning_rates: Any = (1e-2, 1e-3)
+    n_samples: int = 10
+    batch_size: int | None = None
+    amplitude: bool = True
+    learn_inputs: bool = False
+    pt_mode: str = "exact"
+    noise_variance: float | None = None
+    n_atoms: int = 100
+    standardize: bool | str = True
+    point: str = "median"
+    max_memory: float | None = None
+    progress: Any = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Climb the evidence bound, and draw atoms from the posterior found.

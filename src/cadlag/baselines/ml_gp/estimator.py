@@ -1,6 +1,7 @@
 """y ~ N(μ, σ²(R(β) + gI)), β, g, μ, σ² at their largest likelihood: the Gaussian process of mlegp."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from cadlag.settings import Number, Setting, Whole, shared
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class MLGPRegressor(Regressor):
     """Gaussian process regression by maximum likelihood, with a Gaussian correlation and a range for each input.
 
@@ -69,23 +71,13 @@ class MLGPRegressor(Regressor):
     n_atoms = 1
     _extends = False
 
-    def __init__(
-        self,
-        n_starts: int = 5,
-        nugget: float = 1.0,
-        standardize: bool | str = True,
-        point: str = "median",
-        max_memory: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_starts = n_starts
-        self.nugget = nugget
-        self.standardize = standardize
-        self.point = point
-        self.max_memory = max_memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_starts: int = 5
+    nugget: float = 1.0
+    standardize: bool | str = True
+    point: str = "median"
+    max_memory: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Find the values that maximise the likelihood.

@@ -1,6 +1,7 @@
 """f ~ N(0, cK_L), y = f + ε: the neural network Gaussian process, which has the paper's kernel and no random scales."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from cadlag.settings import MOST_LAYERS, SAMPLED, Either, Number, Setting, Truth
 Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class NNGPRegressor(Regressor):
     """Gaussian process regression with the kernel of a deep, infinitely wide ReLU network.
 
@@ -85,39 +87,21 @@ class NNGPRegressor(Regressor):
     }
     fit_intercept = False  # the maps have a constant of their own
 
-    def __init__(
-        self,
-        n_maps: int = 2,
-        amplitude: Any = True,
-        noise_variance: Any = None,
-        noise_prior_on: str = "variance",
-        sampler: str = "nuts",
-        n_draws: int = 1000,
-        n_warmup: int = 1000,
-        n_chains: int = 4,
-        n_jobs: int | None = None,
-        standardize: bool | str = True,
-        point: str = "median",
-        n_atoms: int = 1000,
-        max_memory: float | None = None,
-        progress: Any = False,
-        random_state: Any = None,
-    ) -> None:
-        self.n_maps = n_maps
-        self.amplitude = amplitude
-        self.noise_variance = noise_variance
-        self.noise_prior_on = noise_prior_on
-        self.sampler = sampler
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.standardize = standardize
-        self.point = point
-        self.n_atoms = n_atoms
-        self.max_memory = max_memory
-        self.progress = progress
-        self.random_state = random_state
+    n_maps: int = 2
+    amplitude: Any = True
+    noise_variance: Any = None
+    noise_prior_on: str = "variance"
+    sampler: str = "nuts"
+    n_draws: int = 1000
+    n_warmup: int = 1000
+    n_chains: int = 4
+    n_jobs: int | None = None
+    standardize: bool | str = True
+    point: str = "median"
+    n_atoms: int = 1000
+    max_memory: float | None = None
+    progress: Any = False
+    random_state: Any = None
 
     def _model(self, X: Array, y: Array) -> NNGP:
         return NNGP(X, y, int(self.n_maps), self._known_amplitude(), self._known_noise(len(y)), self.noise_prior_on)

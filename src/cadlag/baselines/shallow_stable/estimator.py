@@ -1,6 +1,7 @@
 """y = Σ_j w_j sign(a_j + b_jᵀx) + ε, infinitely many units, w_j with infinite variance: Loría & Bhadra's "Stable"."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ KERNELS = {"gibbs": CellSweeps, "independence": PublishedMoves}
 CELL_SEED = 2023  # simulated cells belong to the inputs, not to a run
 
 
+@dataclass(eq=False, repr=False)
 class ShallowStableRegressor(Regressor):
     """Bayesian regression with the infinitely wide network of sign units and α-stable output weights.
 
@@ -106,41 +108,22 @@ class ShallowStableRegressor(Regressor):
     fit_intercept = False
     noise_prior_on = "variance"
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        nu: float = 1.0,
-        noise_variance: Any = None,
-        noise_prior: str = "half_cauchy",
-        sampler: str = "gibbs",
-        emulate_published: bool = False,
-        n_draws: int = 1000,
-        n_warmup: int = 1000,
-        n_chains: int = 4,
-        n_jobs: int | None = None,
-        standardize: bool | str = True,
-        point: str = "median",
-        n_atoms: int = 1000,
-        max_memory: float | None = None,
-        progress: Any = False,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.nu = nu
-        self.noise_variance = noise_variance
-        self.noise_prior = noise_prior
-        self.sampler = sampler
-        self.emulate_published = emulate_published
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.standardize = standardize
-        self.point = point
-        self.n_atoms = n_atoms
-        self.max_memory = max_memory
-        self.progress = progress
-        self.random_state = random_state
+    alpha: float = 1.0
+    nu: float = 1.0
+    noise_variance: Any = None
+    noise_prior: str = "half_cauchy"
+    sampler: str = "gibbs"
+    emulate_published: bool = False
+    n_draws: int = 1000
+    n_warmup: int = 1000
+    n_chains: int = 4
+    n_jobs: int | None = None
+    standardize: bool | str = True
+    point: str = "median"
+    n_atoms: int = 1000
+    max_memory: float | None = None
+    progress: Any = False
+    random_state: Any = None
 
     # The model -------------------------------------------------------------------------------------------------------
 
