@@ -10,6 +10,7 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import gamma, kv, logsumexp
 
+from cadlag.baselines.bayes_gp import least_squares
 from cadlag.baselines.bayes_gp.least_squares import independent_columns, regress
 from cadlag.baselines.bayes_gp.model import LinearMeanProcess
 from cadlag.baselines.bayes_gp.prior import OFFSET, Values, log_density, log_variance_prior
@@ -233,7 +234,7 @@ def test_covariances_that_cannot_be_factorised_are_rejected(monkeypatch):
     def refuse(matrix):
         raise gaussian.NotPositiveDefiniteError
 
-    monkeypatch.setattr(gaussian, "factorise", refuse)
+    monkeypatch.setattr(least_squares, "factorise", refuse)
     value, gradient = model.log_likelihood_gradient(state["position"])
     assert value == model.log_likelihood(state["position"]) == -math.inf
     assert not gradient.any()

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.bayes_gp.least_squares import Regression
-from cadlag.kernels.stationary import Stationary
-
-Array = NDArray[np.float64]
+from cadlag.kernels.stationary import Array, Stationary
 
 
 class Given(Protocol):

@@ -17,12 +17,10 @@ from cadlag.data import Scaling, refuse_foreign, refuse_huge, refuse_not_finite
 from cadlag.kernels.stationary import CORRELATIONS
 from cadlag.names import distinct, input_names
 from cadlag.predictive import Predictive
-from cadlag.regressor import Need, Regressor, exact_fit
+from cadlag.regressor import Array, Need, Regressor, exact_fit
 from cadlag.sampling import SAMPLERS
 from cadlag.sampling.progress import warn_caller
 from cadlag.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
-
-Array = NDArray[np.float64]
 
 # Correlation, whether the response is scaled, and BTE: rounds of burn-in, rounds in all, rounds between kept draws.
 PRESETS: dict[str, tuple[str, bool, tuple[int, int, int]]] = {

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack, qr
 
-from cadlag.linalg import gaussian
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array, factorise
 
 _SAME = 1e-8  # of the largest entry: what a column must have left that is no sum of others
 
@@ -90,7 +88,7 @@ def regress(K: Array, F: Array, y: Array) -> Regression:
     if len(y) == 0:
         none = np.zeros(0)
         return Regression(K, F, np.zeros((m, m)), np.zeros(m), none, 0.0, 0.0, 0.0)
-    factor = gaussian.factorise(K)
+    factor = factorise(K)
     white = _whiten(factor, np.column_stack([F, y]))
     q, r = np.linalg.qr(white[:, :m])
     along = q.T @ white[:, m]

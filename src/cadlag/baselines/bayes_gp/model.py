@@ -25,11 +25,9 @@ from cadlag.baselines.bayes_gp.prior import LEAST_A0, OFFSET, Values, gradient_b
 from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
-from cadlag.model import Model
+from cadlag.model import Array, Model
 from cadlag.names import distinct
 from cadlag.sampling.ladder import PowerLadder
-
-Array = NDArray[np.float64]
 
 _KNOWN = 1e-10  # precision of a row given the others, over that given none, below which it is rounding
 

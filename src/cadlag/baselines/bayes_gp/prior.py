@@ -7,10 +7,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, expit, gammaln
 
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array
 
 OFFSET = 1e-10
 LEAST_A0 = 2.0

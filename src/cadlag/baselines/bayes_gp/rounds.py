@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from cadlag.baselines.bayes_gp.least_squares import Regression
-from cadlag.baselines.bayes_gp.model import Array, LinearMeanProcess
+from cadlag.baselines.bayes_gp.model import LinearMeanProcess
 from cadlag.baselines.bayes_gp.prior import (
     A0_RATE,
     G0_RATE,
@@ -20,7 +20,7 @@ from cadlag.baselines.bayes_gp.prior import (
     log_variance_prior,
 )
 from cadlag.linalg import gaussian
-from cadlag.sampling.contract import Apart, Info, State
+from cadlag.sampling.contract import Apart, Array, Info, State
 
 FACTORS = (3.0 / 4.0, 4.0 / 3.0)
 RANGES_MOVED, NUGGET_MOVED = 2.0 / 3.0, 0.5

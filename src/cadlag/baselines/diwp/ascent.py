@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.diwp.bound import Bound
 from cadlag.baselines.diwp.output import Parameters
-from cadlag.linalg.gaussian import NotPositiveDefiniteError
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array, NotPositiveDefiniteError
 
 _FIRST_DECAY, _SECOND_DECAY, _STABILISER = 0.9, 0.999, 1e-8
 _FIRST_LOG_FACTOR = -2.0  # log precision of -4: the posterior of the output starts near the prior

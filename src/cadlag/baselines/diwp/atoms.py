@@ -8,15 +8,13 @@ joint law is drawn, the first of them with the same χ² and ξ.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.diwp.bound import input_gram, layer_values, propagate
 from cadlag.baselines.diwp.gram import ReluMap
 from cadlag.baselines.diwp.layer import Layer
 from cadlag.baselines.diwp.noise import Noise, draw_noise
 from cadlag.baselines.diwp.output import Output, Parameters
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array
 
 _CHUNK_ROWS = 1024
 

@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.diwp.gram import Gram, ReluMap
 from cadlag.baselines.diwp.layer import Draw, Layer, LayerValues
 from cadlag.baselines.diwp.noise import Noise, draw_noise
 from cadlag.baselines.diwp.output import Output, Parameters
-from cadlag.linalg.gaussian import LOG_2PI
-
-Array = NDArray[np.float64]
-
+from cadlag.linalg.gaussian import LOG_2PI, Array
 
 # Input ---------------------------------------------------------------------------------------------------------------
 

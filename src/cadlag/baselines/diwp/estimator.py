@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.diwp.ascent import judge
 from cadlag.baselines.diwp.model import InverseWishartProcess
 from cadlag.inference import Ascent
-from cadlag.regressor import Need, Regressor
+from cadlag.regressor import Array, Need, Regressor
 from cadlag.settings import (
     MOST_DRAWS,
     MOST_LAYERS,
@@ -25,8 +24,6 @@ from cadlag.settings import (
     shared,
 )
 from cadlag.storage import checked
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

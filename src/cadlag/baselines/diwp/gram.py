@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from cadlag.kernels.arc_cosine import activate_with_slope
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array
 
 EPSILON = 1e-6  # added to the diagonal by each kernel map: part of the published kernel
 

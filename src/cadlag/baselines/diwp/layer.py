@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
 from cadlag.baselines.diwp.gram import Gram, reverse_factor, solve
 from cadlag.baselines.diwp.noise import Noise
-from cadlag.linalg.gaussian import lower_factor
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array, lower_factor
 
 SMALLEST = 1e-12  # of a conditional variance that rounding could make negative
 

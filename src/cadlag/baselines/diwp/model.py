@@ -17,13 +17,11 @@ from cadlag.baselines.diwp.atoms import Atoms
 from cadlag.baselines.diwp.output import Parameters
 from cadlag.data import Scaling, refuse_overflow
 from cadlag.linalg.gaussian import NotPositiveDefiniteError
-from cadlag.model import Model
+from cadlag.model import Array, Model
 from cadlag.names import distinct
 from cadlag.posterior import Posterior
 from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.sampling.progress import warn_caller
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ Draws of χ² move with its degrees of freedom at a fixed quantile, which makes 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammaln
 
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import Array
 
 
 class Noise(NamedTuple):

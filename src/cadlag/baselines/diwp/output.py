@@ -12,12 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.diwp.gram import Gram, solve
-from cadlag.linalg.gaussian import lower_factor
+from cadlag.linalg.gaussian import Array, lower_factor
 
-Array = NDArray[np.float64]
 Parameters = dict[str, Array]
 
 SMALLEST = 1e-12  # of a variance that rounding could make negative

@@ -4,15 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cadlag.baselines.ml_gp.model import MLProcess
 from cadlag.inference import Maximum
-from cadlag.regressor import Need, Regressor, exact_fit
+from cadlag.regressor import Array, Need, Regressor, exact_fit
 from cadlag.settings import Number, Setting, Whole, shared
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 from scipy.spatial.distance import pdist
 
@@ -23,10 +22,8 @@ from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
-from cadlag.model import Model
+from cadlag.model import Array, Model
 from cadlag.names import distinct
-
-Array = NDArray[np.float64]
 
 _GAUSSIAN = Stationary("expsep")
 _CLOSEST = (0.65, 0.3)  # correlation of the closest pair at the starting values

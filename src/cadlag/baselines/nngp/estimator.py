@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.nngp.model import NNGP
 from cadlag.inference import Ascent, Chains, Maximum
-from cadlag.regressor import Need, Regressor, exact_fit
+from cadlag.regressor import Array, Need, Regressor, exact_fit
 from cadlag.settings import MOST_LAYERS, SAMPLED, Either, Number, Setting, Truth, Whole, Word, shared
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)

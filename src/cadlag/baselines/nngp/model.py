@@ -13,16 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from cadlag import kernels
 from cadlag.likelihood import log_half_cauchy, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
-from cadlag.model import Model
+from cadlag.model import Array, Model
 from cadlag.sampling.ladder import PowerLadder
-
-Array = NDArray[np.float64]
 
 _LOG_C = 600.0  # of the inner layers: at e^600 the bias of a layer, which these maps do not have, is nothing
 _STARTS = (-6.0, -3.0, -1.0)  # log σ² from which the maximum is sought

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cadlag.linalg import gaussian
+from cadlag.linalg.gaussian import Array, Conditioner
 from cadlag.stable import PositiveStable
-
-Array = NDArray[np.float64]
 
 
 class CellNetwork(Protocol):
@@ -64,12 +61,12 @@ class ShallowAtom:
     key: int
     log_s: Array
     log_signal: float
-    conditioner: gaussian.Conditioner
+    conditioner: Conditioner
     noise_variance: float
 
     @classmethod
     def make(
-        cls, model: CellNetwork, position: Array, log_s: Array, conditioner: gaussian.Conditioner, noise_variance: float
+        cls, model: CellNetwork, position: Array, log_s: Array, conditioner: Conditioner, noise_variance: float
     ) -> "ShallowAtom":
         """An atom from a position."""
         digest = hashlib.blake2b(np.ascontiguousarray(position).tobytes(), digest_size=8).digest()

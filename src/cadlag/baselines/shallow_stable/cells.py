@@ -19,13 +19,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from cadlag.baselines.shallow_stable.plane import Plane, divide_plane, shares_in_plane
-
-Array = NDArray[np.float64]
-Signs = NDArray[np.int8]
+from cadlag.baselines.shallow_stable.plane import Array, Index, Plane, Signs, divide_plane, shares_in_plane
 
 LEAST_PROBABILITY = 1e-14  # a cell that is smaller is a rounding error
 MOST_CELLS, MOST_UNITS = 400, 2**14  # of a simulation
@@ -72,7 +68,7 @@ class LineCells:
 
     X: Array
     knots: Array
-    starts: NDArray[np.int64]
+    starts: Index
     patterns: Signs
     probabilities: Array
 
@@ -192,7 +188,7 @@ class SimulatedCells:
 
     X: Array
     units: Array
-    members: NDArray[np.int64]
+    members: Index
     patterns: Signs
     probabilities: Array
 
@@ -238,7 +234,7 @@ def find_cells(rng: np.random.Generator, X: Array, emulate_published: bool = Fal
     return cells_in_the_plane(X) if X.shape[1] == 2 else cells_by_simulation(rng, X)
 
 
-def find_neighbours(patterns: Signs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def find_neighbours(patterns: Signs) -> tuple[Index, Index]:
     """Pairs of cells whose patterns differ at one point, up to sign."""
     distinct = np.unique(patterns, axis=1)
     distinct = distinct * distinct[:, :1]

@@ -10,15 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from cadlag.baselines.shallow_stable.cells import Cells
+from cadlag.baselines.shallow_stable.plane import Array, Index
 from cadlag.baselines.shallow_stable.shares import divide
 from cadlag.stable import PositiveStable
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Signs = NDArray[np.int8]
 
 _ONE_BY_ONE, _TOGETHER = 0, 1  # parts of the seeds of a draw
 

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.shallow_stable.cells import MOST_CELLS, find_cells
 from cadlag.baselines.shallow_stable.model import NOISE_LAWS, ShallowStable
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves
 from cadlag.data import require_memory
-from cadlag.regressor import Need, Regressor
+from cadlag.regressor import Array, Need, Regressor
 from cadlag.settings import SAMPLED, Number, Setting, Truth, Word, shared
-
-Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": CellSweeps, "independence": PublishedMoves}
 CELL_SEED = 2023  # simulated cells belong to the inputs, not to a run

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cadlag.baselines.shallow_stable.atom import ShallowAtom
@@ -31,10 +30,8 @@ from cadlag.likelihood import (
     sample_log_over_chi2,
 )
 from cadlag.linalg import gaussian
-from cadlag.model import Model
+from cadlag.model import Array, Model
 from cadlag.stable import PositiveStable, positive_stable
-
-Array = NDArray[np.float64]
 
 NOISE_LAWS = ("half_cauchy", "code")
 LOG_LARGEST = math.log(1e12)

@@ -26,23 +26,23 @@ Names = NDArray[np.uint64]
 SAME_ANGLE = 1e-12
 NOBODY = -1  # the point beyond the first and the last
 WHOLE = 1e-12  # a share nearer to none or all than this is a rounding error
-_COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
+COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class Plane(NamedTuple):
     """Slices of cells: their points, cell, range of φ, points below and above, side of the first point, measure."""
 
     points: Array
-    cell: NDArray[np.int64]
+    cell: Index
     start: Array
     end: Array
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
+    lower: Index
+    upper: Index
     first_above: NDArray[np.bool_]
     measure: Array
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _area(x: Array, k: int, sign: float, start: float, end: float) -> float:
     """H_k(end) - H_k(start); of nobody, ± the range."""
     if k == NOBODY:
@@ -52,7 +52,7 @@ def _area(x: Array, k: int, sign: float, start: float, end: float) -> float:
     return math.asin(kappa * math.sin(end - omega)) - math.asin(kappa * math.sin(start - omega))
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _critical_angles(x: Array) -> Array:
     """Where two projections change places, in [0, π), with 0 first and π last; equal ones, as on grids, once."""
     n = len(x)
@@ -72,7 +72,7 @@ def _critical_angles(x: Array) -> Array:
     return np.array(distinct)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _find_gaps(order: Index, keys: Names, names: Names, gaps: Index) -> None:
     """The gaps in an order: name of the points on the other side than the first, neighbours, side of the gap."""
     n, below, above = len(order), np.uint64(0), True
@@ -89,7 +89,7 @@ def _find_gaps(order: Index, keys: Names, names: Names, gaps: Index) -> None:
         gaps[i, 2] = above
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _slices(x: Array, angles: Array, keys: Names) -> list[tuple[int, int, int, int, float, float]]:
     """All slices: name of the cell, points below and above, side of the first point, range."""
     n = len(x)
@@ -112,7 +112,7 @@ def _slices(x: Array, angles: Array, keys: Names) -> list[tuple[int, int, int, i
     return found[1:]
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _measures(x: Array, start: Array, end: Array, lower: Index, upper: Index) -> Array:
     out = np.empty(len(start))
     for b in range(len(start)):
@@ -148,19 +148,19 @@ def _patterns(x: Array, angle: Array, lower: Index, upper: Index, first_above: N
     return np.where(above == first_above[:, None], 1, -1).astype(np.int8)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _gap(dx: float, dy: float, angle: float) -> float:
     return dx * math.cos(angle) + dy * math.sin(angle)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _crossing(dx: float, dy: float, start: float, end: float) -> float:
     """Where in a range of at most a half turn, at whose ends they differ, two projections are equal."""
     angle = math.atan2(dx, -dy) % math.pi
     return min(max(angle, start), end)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _below_part(x: Array, own: Array, plane: Plane, b: int) -> float:
     """Measure of the units of a slice whose threshold is below the new point."""
     points, start, end = plane.points, plane.start[b], plane.end[b]
@@ -184,7 +184,7 @@ def _below_part(x: Array, own: Array, plane: Plane, b: int) -> float:
     return _sum_of_pieces(x, own, plane, b, ends[: count + 1])
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _sum_of_pieces(x: Array, own: Array, plane: Plane, b: int, ends: Array) -> float:
     """A sum piece by piece: in each the new point is above, within or below the gap."""
     points, lower, upper = plane.points, plane.lower[b], plane.upper[b]
@@ -202,7 +202,7 @@ def _sum_of_pieces(x: Array, own: Array, plane: Plane, b: int, ends: Array) -> f
     return total / (2.0 * math.pi)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def shares_in_plane(X: Array, plane: Plane, probabilities: Array) -> Array:
     """Part of each cell in which a unit is positive at a new input, (m, L)."""
     out = np.zeros((len(X), len(probabilities)))

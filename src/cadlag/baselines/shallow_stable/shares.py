@@ -20,15 +20,12 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from cadlag.stable import PositiveStable, density_of_log, kanter
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Table = tuple[float, float, Array]
+from cadlag.baselines.shallow_stable.plane import COMPILED, Array, Index
+from cadlag.baselines.shallow_stable.sweep import Table, density
+from cadlag.stable import PositiveStable, kanter
 
 N_TRIALS = 8  # in a block of random numbers
 MOST_BLOCKS = 400  # a sum so small that none of their trials succeeds has a share of r but for a few per cent
-_COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 def divide(seed: tuple[int, ...], cells: Index, n_cells: int, r: Array, log_total: Array, law: PositiveStable) -> Array:
@@ -58,7 +55,7 @@ def _log_mode(law: PositiveStable) -> float:
     return float(minimize_scalar(lambda x: float(x - law.log_density(x)), bounds=ends, method="bounded").x)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _divide_levy(cells: Index, r: Array, log_total: Array, uniforms: Array) -> Array:
     """The two roots of (p - r)² = c p (1 - p), c = 2TZ², and one of them; neither p nor 1 - p loses digits."""
     out = np.empty((2, len(r)))
@@ -76,14 +73,13 @@ def _divide_levy(cells: Index, r: Array, log_total: Array, uniforms: Array) -> A
     return out
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _log_density(log_s: float, log_unit: float, table: Table) -> float:
     """Log density of S times a unit, at e^log_s, up to a constant."""
-    point = np.full(1, log_s - log_unit)
-    return density_of_log(point, table[0], table[1], table[2])[0][0] - log_s
+    return density(log_s - log_unit, table) - log_s
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def _try_to_divide(
     pending: Index, cells: Index, r: Array, log_total: Array, uniforms: Array, index: float, taylor: Array,
     table: Table, mode: float, out: Array,

@@ -9,21 +9,17 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from cadlag.baselines.shallow_stable.plane import COMPILED, Array, Index, Signs
 from cadlag.sampling.choice import pick
 from cadlag.stable import density_of_log
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-Signs = NDArray[np.int8]
 Table = tuple[float, float, Array]
 
 N_SCALES = 12
 LEAST_LEFT = 1e-7  # 1 - cS below which a cell cannot be taken out of Q⁻¹
 LEAST_FACTOR = 1e-12  # 1 + dS below which the published move inverts anew
 MOST_FACTOR = 1e8  # of |Q| in an exchange, either way
-COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**COMPILED)

@@ -10,17 +10,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.baselines.shallow_stable.cells import find_neighbours
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.sweep import exchange, renew, sweep, sweep_as_published
 from cadlag.linalg import gaussian
 from cadlag.sampling.choice import pick
-from cadlag.sampling.contract import Apart, Info, State
+from cadlag.sampling.contract import Apart, Array, Info, State
 from cadlag.sampling.probes import as_info, probe_rows
-
-Array = NDArray[np.float64]
 
 N_EXCHANGES = 300
 N_STEPS = 16
