@@ -41,6 +41,11 @@ class Model(Forgetful):
     likelihood: Any
 
     @property
+    def n_inputs(self) -> int:
+        """Number of columns of X."""
+        return self.X.shape[1]
+
+    @property
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
         return 0.0

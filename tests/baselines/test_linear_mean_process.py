@@ -80,7 +80,7 @@ def test_matern_at_its_ends(nu):
 def test_covariance(correlation):
     model = process(correlation)
     at = values_of(model)
-    np.testing.assert_allclose(np.tril(model.covariance(at)), np.tril(dense_K(model, at)), rtol=1e-12)
+    np.testing.assert_allclose(np.tril(model.covariance(at.ranges, at.nugget)), np.tril(dense_K(model, at)), rtol=1e-12)
     np.testing.assert_allclose(
         Stationary(correlation).cross(NEW, X, at.ranges), dense(model, NEW, X, at.ranges), rtol=1e-12
     )

@@ -116,10 +116,10 @@ def test_without_a_nugget_it_interpolates_and_far_away_it_forgets():
     atom = model.condition(np.array([0.0, 0.0, math.log(1e-9)]))
     mean, variance = atom.moments(X)
     np.testing.assert_allclose(mean, Y, atol=1e-4)
-    assert variance.max() < 1e-5 * atom.at.variance
+    assert variance.max() < 1e-5 * atom.variance
     far_mean, far_variance = atom.moments(np.full((1, 2), 1e3))
     assert far_mean[0] == pytest.approx(atom.given.coefficients[0])
-    assert far_variance[0] == pytest.approx(atom.at.variance)
+    assert far_variance[0] == pytest.approx(atom.variance)
     heavy = model.condition(np.array([0.0, 0.0, math.log(1e9)]))
     np.testing.assert_allclose(heavy.mean(NEW), Y.mean(), rtol=1e-6)
 

@@ -27,7 +27,7 @@ def small(n, correlation):
 def with_data(rng, model, position):
     """Responses given the unknowns, about a mean of zero."""
     at = model.values(position)
-    K = np.tril(model.covariance(at))
+    K = np.tril(model.covariance(at.ranges, at.nugget))
     K = at.variance * (K + np.tril(K, -1).T)
     return replace(model, y=sample_normal(rng, np.zeros(len(K)), K, 1)[0]) if len(K) else model
 

@@ -4,56 +4,51 @@ A new observation adds σ²g, the nugget's share. The law is that given β = b̂
 h = f(x) - FᵀK⁻¹k, where it is wanted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from cadlag.baselines.bayes_gp.least_squares import Regression
-from cadlag.kernels.stationary import Array, Stationary
+from cadlag.baselines.bayes_gp.least_squares import Regression, regress
+from cadlag.data import Scaling
+from cadlag.model import Array, Model
 
 
-class Given(Protocol):
-    """The unknowns at one draw."""
+class LinearMean(Model):
+    """What processes about a linear mean share: the covariance K = K* + gI, and the regression under it."""
 
-    @property
-    def ranges(self) -> Array:
-        """Ranges d of the correlation."""
-
-    @property
-    def nugget(self) -> float:
-        """Nugget g."""
+    include_beta_var: bool = False
+    stationary: Any  # a Stationary
+    basis: Callable[[Array], Array]
+    noise_variance = None
 
     @property
-    def variance(self) -> float:
-        """Variance σ²."""
+    def operations_to_condition(self) -> float:
+        """What one draw's predictions cost at least."""
+        return float(len(self.y)) ** 3 / 3.0
 
+    @cached_property
+    def F(self) -> Array:  # noqa: N802
+        """The basis at the training inputs."""
+        return self.basis(self.X)
 
-class Known(NamedTuple):
-    """Ranges, nugget and variance that have been estimated."""
+    def covariance(self, ranges: Array, nugget: float) -> Array:
+        """K at the training inputs, lower triangle, (n, n)."""
+        K: Array = self.stationary.below(self.X, ranges)
+        np.fill_diagonal(K, 1.0 + nugget)
+        return K
 
-    ranges: Array
-    nugget: float
-    variance: float
+    def regression(self, ranges: Array, nugget: float) -> Regression:
+        """The regression given d and g; raises where K cannot be factorised."""
+        return regress(self.covariance(ranges, nugget), self.F, self.y)
 
-
-class LinearMean(Protocol):
-    """What an atom asks of its process."""
-
-    @property
-    def X(self) -> Array:  # noqa: N802
-        """Training inputs."""
-
-    @property
-    def include_beta_var(self) -> bool:
-        """Whether the uncertainty of β counts."""
-
-    @property
-    def stationary(self) -> Stationary:
-        """The correlation."""
-
-    def basis(self, X: Array) -> Array:
-        """Columns of the linear mean."""
+    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
+        """Draws by name, in the units of the data."""
+        draws = super().draws(positions, stats, inputs, response)
+        draws["variance"] = draws["variance"] * float(response.scale) ** 2
+        return draws
 
 
 @dataclass(frozen=True)
@@ -64,24 +59,30 @@ class LinearMeanAtom:
     ----------
     model
         The process.
-    at
-        Its unknowns.
+    ranges
+        Ranges d of its correlation.
+    nugget
+        Nugget g.
+    variance
+        Variance σ².
     given
         The regression at them.
     """
 
     model: LinearMean
-    at: Given
+    ranges: Array
+    nugget: float
+    variance: float
     given: Regression
 
     @property
     def noise_variance(self) -> float:
         """σ²g, what a new observation adds to the function."""
-        return self.at.variance * self.at.nugget
+        return self.variance * self.nugget
 
     def cross(self, X: Array) -> Array:
         """Correlations k of new inputs to the rows, (k, n)."""
-        return self.model.stationary.cross(X, self.model.X, self.at.ranges)
+        return self.model.stationary.cross(X, self.model.X, self.ranges)
 
     def mean(self, X: Array) -> Array:
         """Mean of the function alone, (k,)."""
@@ -92,21 +93,21 @@ class LinearMeanAtom:
         half = self.given.whiten(self.cross(X).T)
         share = np.maximum(1.0 - np.einsum("nk,nk->k", half, half), 0.0)
         more = (self._spread(X, half) ** 2).sum(axis=1)
-        return self._mean(X, half), self.at.variance * (share + more)
+        return self._mean(X, half), self.variance * (share + more)
 
     def moments_tied(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of observations when the nugget is also in the correlation of new row i to row i."""
-        half = self.given.whiten(self.cross(X).T + self.at.nugget * np.eye(len(X)))
-        share = 1.0 + self.at.nugget - np.einsum("nk,nk->k", half, half)
+        half = self.given.whiten(self.cross(X).T + self.nugget * np.eye(len(X)))
+        share = 1.0 + self.nugget - np.einsum("nk,nk->k", half, half)
         more = (self._spread(X, half) ** 2).sum(axis=1)
-        return self._mean(X, half), self.at.variance * np.maximum(share + more, 0.0)
+        return self._mean(X, half), self.variance * np.maximum(share + more, 0.0)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean and covariance of the function."""
         half = self.given.whiten(self.cross(X).T)
-        own = self.model.stationary.cross(X, X, self.at.ranges)
+        own = self.model.stationary.cross(X, X, self.ranges)
         spread = self._spread(X, half)
-        return self._mean(X, half), self.at.variance * (own - half.T @ half + spread @ spread.T)
+        return self._mean(X, half), self.variance * (own - half.T @ half + spread @ spread.T)
 
     def _mean(self, X: Array, half: Array) -> Array:
         return self.model.basis(X) @ self.given.coefficients + half.T @ self.given.residual

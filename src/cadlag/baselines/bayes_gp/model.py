@@ -19,13 +19,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.baselines.bayes_gp.atom import LinearMeanAtom
-from cadlag.baselines.bayes_gp.least_squares import Regression, independent_columns, regress
+from cadlag.baselines.bayes_gp.atom import LinearMean, LinearMeanAtom
+from cadlag.baselines.bayes_gp.least_squares import Regression, independent_columns
 from cadlag.baselines.bayes_gp.prior import LEAST_A0, OFFSET, Values, gradient_by_logs, log_density, sample_values
-from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
-from cadlag.model import Array, Model
+from cadlag.model import Array
 from cadlag.names import distinct
 from cadlag.sampling.ladder import PowerLadder
 
@@ -33,7 +32,7 @@ _KNOWN = 1e-10  # precision of a row given the others, over that given none, bel
 
 
 @dataclass(frozen=True)
-class LinearMeanProcess(PowerLadder, Model):
+class LinearMeanProcess(PowerLadder, LinearMean):
     """Prior and likelihood of a Gaussian process about a linear mean.
 
     Attributes
@@ -56,13 +55,6 @@ class LinearMeanProcess(PowerLadder, Model):
     nu: float = 1.5
     include_beta_var: bool = False
 
-    noise_variance = None
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of columns of X."""
-        return self.X.shape[1]
-
     @cached_property
     def stationary(self) -> Stationary:
         """The correlation K*."""
@@ -78,11 +70,6 @@ class LinearMeanProcess(PowerLadder, Model):
         """Number of unknowns."""
         return self.n_ranges + 4
 
-    @property
-    def operations_to_condition(self) -> float:
-        """What one draw's predictions cost at least."""
-        return float(len(self.y)) ** 3 / 3.0
-
     # The linear mean -------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -95,11 +82,6 @@ class LinearMeanProcess(PowerLadder, Model):
         if len(self.y) == 0:
             return np.zeros((len(X), 0))
         return np.column_stack([np.ones(len(X)), X[:, self.linear_inputs]])
-
-    @cached_property
-    def F(self) -> Array:  # noqa: N802
-        """The basis at the training inputs."""
-        return self.basis(self.X)
 
     @property
     def n_free(self) -> int:
@@ -132,12 +114,6 @@ class LinearMeanProcess(PowerLadder, Model):
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Names of the ranges: those of the inputs."""
         return {"ranges": distinct(names)}
-
-    def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
-        """Draws by name, in the units of the data."""
-        draws = super().draws(positions, stats, inputs, response)
-        draws["variance"] = draws["variance"] * float(response.scale) ** 2
-        return draws
 
     # Densities -------------------------------------------------------------------------------------------------------
 
@@ -192,20 +168,14 @@ class LinearMeanProcess(PowerLadder, Model):
 
     # Given the unknowns ----------------------------------------------------------------------------------------------
 
-    def covariance(self, at: Values) -> Array:
-        """K = K* + gI at the training inputs, lower triangle, (n, n)."""
-        K = self.stationary.below(self.X, at.ranges)
-        np.fill_diagonal(K, 1.0 + at.nugget)
-        return K
-
     def fit(self, at: Values) -> Regression:
         """The regression given d and g."""
-        return regress(self.covariance(at), self.F, self.y)
+        return self.regression(at.ranges, at.nugget)
 
     def condition(self, position: Array) -> LinearMeanAtom:
         """The Gaussian process that one draw stands for, given the data."""
         at = self.values(position)
-        return LinearMeanAtom(self, at, self.fit(at))
+        return LinearMeanAtom(self, at.ranges, at.nugget, at.variance, self.fit(at))
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
         """Each row given d, g, σ² and all the others, β integrated out: Λ⁻¹ = P/σ², P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹.

@@ -16,16 +16,15 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from scipy.spatial.distance import pdist
 
-from cadlag.baselines.bayes_gp.atom import Known, LinearMeanAtom
-from cadlag.baselines.bayes_gp.least_squares import Regression, regress
+from cadlag.baselines.bayes_gp.atom import LinearMean, LinearMeanAtom
+from cadlag.baselines.bayes_gp.least_squares import Regression
 from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
 from cadlag.linalg import gaussian
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
-from cadlag.model import Array, Model
+from cadlag.model import Array
 from cadlag.names import distinct
 
-_GAUSSIAN = Stationary("expsep")
 _CLOSEST = (0.65, 0.3)  # correlation of the closest pair at the starting values
 _LEAST_VARIANCE = 1e-200  # of a response that the mean explains in full
 _LEAST_NUGGET = 1e-10
@@ -35,7 +34,7 @@ _EVALUATIONS, _TOLERANCE, _STEP = 500, 1e-8, 0.1  # of each simplex
 
 
 @dataclass(frozen=True)
-class MLProcess(Model):
+class MLProcess(LinearMean):
     """The profile likelihood of (log β, log g).
 
     Attributes
@@ -55,24 +54,12 @@ class MLProcess(Model):
     n_starts: int = 5
     nugget: float = 1.0
 
-    include_beta_var = False
-    stationary = _GAUSSIAN
-    noise_variance = None
+    stationary = Stationary("expsep")
 
     @property
     def dimension(self) -> int:
         """Length of a position."""
         return self.X.shape[1] + 1
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of inputs."""
-        return self.X.shape[1]
-
-    @property
-    def operations_to_condition(self) -> float:
-        """What one draw's predictions cost at least."""
-        return len(self.y) ** 3 / 3.0
 
     def basis(self, X: Array) -> Array:
         """The constant mean."""
@@ -80,23 +67,21 @@ class MLProcess(Model):
 
     # Likelihood ------------------------------------------------------------------------------------------------------
 
-    def regression(self, position: Array) -> Regression:
+    def fit(self, position: Array) -> Regression:
         """μ̂ and what follows from it; raises where C cannot be factorised."""
-        C = self.stationary.below(self.X, np.exp(-position[:-1]))
-        C[np.diag_indices(len(C))] = 1.0 + math.exp(position[-1])
-        return regress(C, self.basis(self.X), self.y)
+        return self.regression(np.exp(-position[:-1]), math.exp(position[-1]))
 
     def objective(self, position: Array) -> float:
         """Minus the log profile likelihood, infinite where C cannot be factorised."""
         try:
-            return self._value(self.regression(position))
+            return self._value(self.fit(position))
         except gaussian.NotPositiveDefiniteError:
             return math.inf
 
     def objective_gradient(self, position: Array) -> tuple[float, Array]:
         """Negative profile log likelihood and its gradient."""
         try:
-            found = self.regression(position)
+            found = self.fit(position)
         except gaussian.NotPositiveDefiniteError:
             return math.inf, np.zeros(len(position))
         pairs = found.inverse()
@@ -163,12 +148,12 @@ class MLProcess(Model):
 
     def condition(self, position: Array) -> LinearMeanAtom:
         """The process given the data; nothing is allowed for the estimation of μ."""
-        found = self.regression(position)
-        return LinearMeanAtom(self, Known(np.exp(-position[:-1]), math.exp(position[-1]), self._variance(found)), found)
+        found = self.fit(position)
+        return LinearMeanAtom(self, np.exp(-position[:-1]), math.exp(position[-1]), self._variance(found), found)
 
     def named(self, positions: Array) -> dict[str, Array]:
         """`inverse_ranges` β, `mean`, `variance` σ̂² and `noise_variance` gσ̂²."""
-        found = [self.regression(position) for position in positions.reshape(-1, positions.shape[-1])]
+        found = [self.fit(position) for position in positions.reshape(-1, positions.shape[-1])]
         shape, variance = positions.shape[:-1], np.array([self._variance(fit) for fit in found])
         return {
             "inverse_ranges": np.exp(positions[..., :-1]),
@@ -185,11 +170,10 @@ class MLProcess(Model):
         """Draws by name, in the units of the data."""
         draws = super().draws(positions, stats, inputs, response)
         draws["inverse_ranges"] = draws["inverse_ranges"] / inputs.scale**2
-        variance = draws["variance"] * float(response.scale) ** 2
-        return {**draws, "mean": response.undo(draws["mean"]), "variance": variance}
+        return {**draws, "mean": response.undo(draws["mean"])}
 
     def leave_one_out(self, position: Array) -> LeftOut:
         """Each row given all the others at the values found, μ̂ and σ̂² among them."""
-        found = self.regression(position)
+        found = self.fit(position)
         variance = self._variance(found)
         return LeftOut.solved(found.errors / variance, np.diagonal(found.inverse()) / variance)

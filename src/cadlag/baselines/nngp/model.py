@@ -59,11 +59,6 @@ class NNGP(PowerLadder, Model):
         return (self.amplitude is None) + (self.noise_variance is None)
 
     @property
-    def n_inputs(self) -> int:
-        """Number of inputs, I."""
-        return self.X.shape[1]
-
-    @property
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
         return 2.0 * len(self.y) ** 2
