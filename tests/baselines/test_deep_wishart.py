@@ -451,7 +451,7 @@ def test_ascent_reaches_the_evidence():
     y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.standard_normal(8)
     parameters = initial_parameters(rng, X, y, 8, 0)
     rates = np.r_[np.full(400, 0.05), np.full(300, 0.005)]
-    trace = Climb(X, y, 0.09, 1, 8, 1).climb(rng, parameters, rates)
+    trace = Climb(X, y, 0.09, 1, 8, 1).ascend(rng, parameters, rates)
     K = input_kernel({**parameters, "inducing": X}, X)[8:, 8:]
     evidence = stats.multivariate_normal(np.zeros(8), K + 0.09 * np.eye(8)).logpdf(y)
     assert evidence - 0.3 < 8 * trace[-1] < evidence
@@ -463,7 +463,7 @@ def test_posterior_of_useless_data_is_the_prior():
     X, y = rng.standard_normal((5, 1)), rng.standard_normal(5)
     parameters = initial_parameters(rng, X, y, 5, 1)
     rates = np.r_[np.full(600, 0.05), np.full(200, 0.005)]
-    trace = Climb(X, y, 1e4, 2, 5, 1).climb(rng, parameters, rates)
+    trace = Climb(X, y, 1e4, 2, 5, 1).ascend(rng, parameters, rates)
     nothing = -0.5 * np.log(2.0 * np.pi * 1e4) - 0.5 * np.mean(y**2) / 1e4
     assert 5 * trace[0] < 5 * nothing - 1.0
     assert 5 * trace[-1] == pytest.approx(5 * nothing, abs=0.1)
@@ -480,7 +480,7 @@ def test_failed_steps_move_nothing():
     parameters = initial_parameters(rng_of(0), X, y, 3, 1, ["log_noise"])
     before = {name: value.copy() for name, value in parameters.items()}
     with np.errstate(all="ignore"):
-        trace = Climb(X, y, None, 2, 3, 1).climb(rng_of(0), parameters, np.full(4, 0.01))
+        trace = Climb(X, y, None, 2, 3, 1).ascend(rng_of(0), parameters, np.full(4, 0.01))
     assert np.isnan(trace).all()
     for name, value in before.items():
         np.testing.assert_array_equal(parameters[name], value)

@@ -73,12 +73,12 @@ class Adam:
 
 @dataclass(frozen=True)
 class Climb:
-    """A climb to be made: data, draws a step, rows a step.
+    """What climbs the bound: data, draws a step, rows a step.
 
     Attributes
     ----------
     X
-        Inputs.
+        Inputs, (n, p).
     y
         Responses.
     noise_variance
@@ -98,7 +98,7 @@ class Climb:
     batch_size: int
     counted: int
 
-    def climb(
+    def ascend(
         self, rng: np.random.Generator, parameters: Parameters, rates: Array,
         progress: Callable[[Sequence[int], int, int, float], Any] | None = None,
     ) -> Array:  # fmt: skip

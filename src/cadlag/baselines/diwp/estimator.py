@@ -173,10 +173,12 @@ class DIWPRegressor(Regressor):
             "log_noise": self.noise_variance is None, "log_amplitude": self.amplitude,
             "log_input_scales": self.learn_inputs, "input_shifts": self.learn_inputs,
         }  # fmt: skip
+        # Without a layer nothing is random, and one evaluation is as good as many.
+        n_samples = int(self.n_samples) if self.n_maps > 1 else 1
         return InverseWishartProcess(
-            X, y, int(self.n_maps) - 1, int(self.n_inducing), int(self.n_samples), rows,
-            rows if self.pt_mode == "bayesfunc" else 1, int(self.n_steps), tuple(float(r) for r in self.learning_rates),
-            tuple(name for name, on in wanted.items() if on), None if known is None else float(known),
+            X, y, None if known is None else float(known), n_samples, rows,
+            rows if self.pt_mode == "bayesfunc" else 1, int(self.n_maps) - 1, int(self.n_inducing), int(self.n_steps),
+            tuple(float(rate) for rate in self.learning_rates), tuple(name for name, on in wanted.items() if on),
         )  # fmt: skip
 
     def _batch(self, n: int) -> int:

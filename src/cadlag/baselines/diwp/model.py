@@ -25,33 +25,21 @@ from cadlag.sampling.progress import warn_caller
 
 
 @dataclass(frozen=True)
-class InverseWishartProcess(Model):
+class InverseWishartProcess(Climb, Model):
     """The process, its bound, and what has been learned.
 
     Attributes
     ----------
-    X
-        Inputs, (n, p).
-    y
-        Responses.
     n_layers
         Number of inverse Wishart layers.
     n_inducing
         Largest number of inducing inputs.
-    n_samples
-        Draws of the Gram matrices a step.
-    batch_size
-        Rows a step.
-    counted
-        Rows that the degrees of freedom of a row count.
     n_steps
         Steps of the ascent.
     learning_rates
         Of its steps, each for an equal share of them.
     optional
         Which parameters are learned besides those that always are.
-    noise_variance
-        Known variance of the noise, or None.
     parameters
         What was learned.
     trace
@@ -60,17 +48,11 @@ class InverseWishartProcess(Model):
         Of what rows asked for together add to a draw's randomness.
     """
 
-    X: Array
-    y: Array
     n_layers: int
     n_inducing: int
-    n_samples: int
-    batch_size: int
-    counted: int
     n_steps: int
     learning_rates: tuple[float, ...]
     optional: tuple[str, ...] = ()
-    noise_variance: float | None = None
     parameters: Parameters = field(default_factory=dict)
     trace: Array = field(default_factory=lambda: np.zeros(0))
     seed: int = 0
@@ -92,10 +74,7 @@ class InverseWishartProcess(Model):
     def climb(self, rng: np.random.Generator, progress: Callable[..., Any] | None) -> "InverseWishartProcess":
         """Climb the bound, and return the model that has learned."""
         start = initial_parameters(rng, self.X, self.y, self.n_inducing, self.n_layers, self.optional)
-        # Without a layer nothing is random, and one evaluation is as good as many.
-        n_samples = self.n_samples if self.n_layers else 1
-        ascent = Climb(self.X, self.y, self.noise_variance, n_samples, self.batch_size, self.counted)
-        trace = ascent.climb(rng, start, self.rates, progress)
+        trace = self.ascend(rng, start, self.rates, progress)
         if not np.isfinite(trace).any():
             if len(trace) < self.n_steps:
                 raise KeyboardInterrupt("interrupted before the first step: there is nothing to return")
