@@ -16,7 +16,6 @@ cell's measure where they are.
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.stats import rankdata
@@ -27,50 +26,50 @@ LEAST_PROBABILITY = 1e-14  # a cell that is smaller is a rounding error
 MOST_CELLS, MOST_UNITS = 400, 2**14  # of a simulation
 
 
-class Cells(Protocol):
-    """The cells of some points."""
+@dataclass(frozen=True)
+class Cells:
+    """The cells of some points.
 
-    @property
-    def patterns(self) -> Signs:
-        """λ, (L, n)."""
+    Attributes
+    ----------
+    X
+        The points, (n, p).
+    patterns
+        λ, (L, n).
+    probabilities
+        q, (L,).
+    """
 
-    @property
-    def probabilities(self) -> Array:
-        """q, (L,)."""
+    X: Array
+    patterns: Signs
+    probabilities: Array
 
     def shares(self, X: Array) -> Array:
         """Part of each cell in which a unit is positive at a new input, (m, L)."""
+        raise NotImplementedError
 
     def refine(self, X: Array) -> "Cells":
         """The cells of the points and more of them, in this order."""
+        raise NotImplementedError
 
 
 # One dimension -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class LineCells:
+class LineCells(Cells):
     """Cells of points on a line: arcs of thresholds.
 
     Attributes
     ----------
-    X
-        The points, (n, 1).
     knots
-        The distinct ones, in order.
+        The distinct points, in order.
     starts
         The cell is the arc that starts at this knot, (L,).
-    patterns
-        λ.
-    probabilities
-        q.
     """
 
-    X: Array
     knots: Array
     starts: Index
-    patterns: Signs
-    probabilities: Array
 
     def shares(self, X: Array) -> Array:
         """Part of each arc on which a unit is positive at a new input."""
@@ -110,7 +109,7 @@ def cells_on_a_line(X: Array, emulate_published: bool = False) -> LineCells:
     if emulate_published:
         probabilities = _published(X[:, 0])[np.searchsorted(np.sort(X[:, 0]), knots, side="right") - 1]
     kept = probabilities > LEAST_PROBABILITY
-    return LineCells(X, knots, starts[kept], patterns[kept], probabilities[kept])
+    return LineCells(X, patterns[kept], probabilities[kept], knots, starts[kept])
 
 
 def _published(x: Array) -> Array:
@@ -124,25 +123,16 @@ def _published(x: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class PlaneCells:
+class PlaneCells(Cells):
     """Cells of points in the plane: polygons in slices.
 
     Attributes
     ----------
-    X
-        The points, (n, 2).
     plane
         The slices.
-    patterns
-        λ.
-    probabilities
-        q.
     """
 
-    X: Array
     plane: Plane
-    patterns: Signs
-    probabilities: Array
 
     def shares(self, X: Array) -> Array:
         """Part of each polygon in which a unit is positive at a new input."""
@@ -162,35 +152,26 @@ def cells_in_the_plane(X: Array) -> PlaneCells:
     rank[order] = np.arange(len(order))
     distinct = np.ascontiguousarray(X[first[order]])
     plane, patterns, probabilities = divide_plane(distinct, LEAST_PROBABILITY)
-    return PlaneCells(X, plane, patterns[:, rank[place.ravel()]], probabilities)
+    return PlaneCells(X, patterns[:, rank[place.ravel()]], probabilities, plane)
 
 
 # More ----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class SimulatedCells:
-    """Cells of points in any dimension, as far as simulated units show them.
+class SimulatedCells(Cells):
+    """Cells of points in any dimension, as far as simulated units show them; q is the share of the units.
 
     Attributes
     ----------
-    X
-        The points, (n, p).
     units
         (a, b) row by row, all positive at the first point.
     members
         The cell that each unit is in.
-    patterns
-        λ.
-    probabilities
-        q, shares of the units.
     """
 
-    X: Array
     units: Array
     members: Index
-    patterns: Signs
-    probabilities: Array
 
     def shares(self, X: Array) -> Array:
         """Part of each cell's units that are positive at a new input."""
@@ -212,7 +193,7 @@ def _tell_apart(X: Array, units: Array) -> SimulatedCells:
     _, first, members, counts = np.unique(
         np.packbits(signs > 0, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
     )
-    return SimulatedCells(X, units, members.ravel(), signs[first], counts / len(units))
+    return SimulatedCells(X, signs[first], counts / len(units), units, members.ravel())
 
 
 def cells_by_simulation(rng: np.random.Generator, X: Array) -> SimulatedCells:
