@@ -26,7 +26,7 @@ from cadlag.sampling.probes import probe_rows
 Array = NDArray[np.float64]
 
 _WORTH_WORKERS = 1e10  # operations
-_ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096
 
 
 class Model(Forgetful):
@@ -136,8 +136,8 @@ def _moments_of(model: Model, positions: Array, X: Array) -> tuple[Array, Array,
         for t, position in enumerate(positions):
             atom = model.condition(position)
             noise[t] = atom.noise_variance
-            for start in range(0, len(X), _ROWS_AT_ONCE):
-                rows = slice(start, start + _ROWS_AT_ONCE)
+            for start in range(0, len(X), ROWS_AT_ONCE):
+                rows = slice(start, start + ROWS_AT_ONCE)
                 means[t, rows], variances[t, rows] = atom.moments(X[rows])
     return means, variances, noise
 

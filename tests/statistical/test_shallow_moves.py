@@ -13,7 +13,7 @@ from cadlag import ShallowStableRegressor, StableNetworkRegressor
 from cadlag.baselines.shallow_stable.cells import find_cells
 from cadlag.baselines.shallow_stable.model import ShallowStable
 from cadlag.baselines.shallow_stable.transition import CellSweeps, PublishedMoves, Spectrum
-from cadlag.linalg.gaussian import sample_normal
+from cadlag.linalg.gaussian import log_marginal, sample_normal
 
 Array = NDArray[np.float64]
 LARGEST_Z = 4.5  # some fifty functions for each of eight cases: fails by chance less than once in three hundred runs
@@ -38,7 +38,8 @@ def bounded(model: ShallowStable, position: Array) -> Array:
     log_s, log_v = model.read(position)
     u = np.append(model.law.cdf(log_s), 2.0 / math.pi * math.atan(math.exp(log_v))) - 0.5
     white = -0.5 * len(model.y) * (1.0 + math.log(float(np.mean(model.y**2))))
-    fit = math.tanh((model.log_likelihood_at(position) - white) / 3.0)
+    data, correlation = model.observe(position)
+    fit = math.tanh((log_marginal(correlation, data) - white) / 3.0)
     top = int(np.argmax(model.log_weights + log_s))
     extra = [fit, u[:-1].max(), u[:-1].min(), float(top == 0), float(top == 2), u[0] * u[1], u[0] * u[-1]]
     return np.concatenate([u, np.abs(u), u * fit, extra])

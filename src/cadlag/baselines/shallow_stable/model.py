@@ -8,8 +8,11 @@ amplitude τ = ν^(1/α) as M grows.
 
 A position holds log s_1 .. log s_L, unless α = 2 where all are 1, and log σ², unless it is known. What no arithmetic
 can tell apart is left out of the prior: w_ℓ s_ℓ beyond 1e12 σ², an unknown σ² below 1e-10 of the mean of y².
+
+Given the data, one draw is f(x*) | y, scales ~ N(kᵀQ⁻¹y, Σ_ℓ c_ℓ - kᵀQ⁻¹k), c_ℓ = w_ℓ s_ℓ, k the covariances at x*.
 """
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,9 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from cadlag.baselines.shallow_stable.atom import ShallowAtom
 from cadlag.baselines.shallow_stable.cells import Cells
 from cadlag.baselines.shallow_stable.cuts import Cuts, Pieces
 from cadlag.data import Scaling
@@ -30,7 +31,7 @@ from cadlag.likelihood import (
     sample_log_over_chi2,
 )
 from cadlag.linalg import gaussian
-from cadlag.model import Array, Model
+from cadlag.model import ROWS_AT_ONCE, Array, Model
 from cadlag.stable import PositiveStable, positive_stable
 
 NOISE_LAWS = ("half_cauchy", "code")
@@ -77,11 +78,6 @@ class ShallowStable(Model):
     def law(self) -> PositiveStable:
         """The prior law of each scale."""
         return positive_stable(self.alpha)
-
-    @cached_property
-    def n_inputs(self) -> int:
-        """Number of columns."""
-        return self.X.shape[1]
 
     @cached_property
     def n_cells(self) -> int:
@@ -159,14 +155,11 @@ class ShallowStable(Model):
         density = log_half_cauchy_of_log if self.noise_prior == "half_cauchy" else log_normal_over_chi2
         return np.where(log_v < self.log_least, -np.inf, density(np.asarray(log_v)))
 
-    def log_scale_prior(self, log_s: Array) -> float:
-        """Log prior density of all log scales."""
-        return float(self.law.log_density(log_s).sum()) if self.n_scales else 0.0
-
     def log_prior(self, position: Array) -> float:
         """Log prior density of the logarithms."""
         log_s, log_v = self.read(position)
-        return float(self.log_noise_prior(log_v)) + self.log_scale_prior(log_s)
+        of_scales = float(self.law.log_density(log_s).sum()) if self.n_scales else 0.0
+        return float(self.log_noise_prior(log_v)) + of_scales
 
     # Likelihood ------------------------------------------------------------------------------------------------------
 
@@ -184,26 +177,16 @@ class ShallowStable(Model):
         np.fill_diagonal(correlation, 1.0)
         return data, correlation
 
-    def log_likelihood_at(self, position: Array, level: float = 1.0) -> float:
-        """log p(y | scales, noise) times the level."""
-        try:
-            data, correlation = self.observe(position)
-            return level * gaussian.log_marginal(correlation, data)
-        except gaussian.NotPositiveDefiniteError:
-            return -math.inf
-
-    def log_target(self, position: Array, level: float = 1.0) -> float:
-        """log prior + log likelihood."""
-        return self.log_prior(position) + self.log_likelihood_at(position, level)
-
     # Given the scales ------------------------------------------------------------------------------------------------
 
-    def condition(self, position: Array) -> ShallowAtom:
+    def condition(self, position: Array) -> "ShallowAtom":
         """The Gaussian law of the function that one draw stands for, given the data."""
         data, correlation = self.observe(position)
         log_s, log_v = self.read(position)
-        noise = float(np.mean(self.row_noise(log_v)))
-        return ShallowAtom.make(self, position, log_s, gaussian.condition(correlation, data), noise)
+        digest = hashlib.blake2b(np.ascontiguousarray(position).tobytes(), digest_size=8).digest()
+        log_signal = float(np.logaddexp.reduce(self.log_weights + log_s))
+        conditioner, noise = gaussian.condition(correlation, data), float(np.mean(self.row_noise(log_v)))
+        return ShallowAtom(self, int.from_bytes(digest, "little"), log_s, log_signal, conditioner, noise)
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
         """Each row given the scales and all the others."""
@@ -248,17 +231,66 @@ class ShallowStable(Model):
 
     def moments(self, positions: Array, X: Array, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
         """Moments of the function given each draw, in pieces of rows, which cut the cells alike for all draws."""
-        means, variances = np.empty((2, len(positions), len(X)))
-        noise = np.empty(len(positions))
-        size = max(1, int(_CUT_BYTES / (32 * self.n_cells)))
-        with threadpool_limits(1, user_api="blas"):
-            for start in range(0, len(X), size):
-                rows = slice(start, start + size)
-                for t, position in enumerate(positions):
-                    atom = self.condition(position)
-                    noise[t] = atom.noise_variance
-                    means[t, rows], variances[t, rows] = atom.moments(X[rows])
-        return means, variances, noise
+        size = max(1, min(ROWS_AT_ONCE, int(_CUT_BYTES / (32 * self.n_cells))))
+        of_rows = super().moments
+        pieces = [of_rows(positions, X[start : start + size], 1) for start in range(0, max(len(X), 1), size)]
+        means, variances, noise = zip(*pieces)
+        return np.concatenate(means, axis=1), np.concatenate(variances, axis=1), noise[0]
+
+
+@dataclass(frozen=True)
+class ShallowAtom:
+    """One draw, conditioned on the data.
+
+    k depends on how x* cuts the cells and on how their scales divide there, which is drawn with random numbers that
+    belong to the draw and the cell. So a row's law is the same in any company, and the joint law of rows is drawn with
+    others.
+
+    Attributes
+    ----------
+    model
+        The network.
+    key
+        A number of its own, for random numbers.
+    log_s
+        Log scales of the cells.
+    log_signal
+        Log variance of the function.
+    conditioner
+        The conditional Gaussian.
+    noise_variance
+        Variance of the noise on a new observation (the mean of the rows' when they differ).
+    """
+
+    model: ShallowStable
+    key: int
+    log_s: Array
+    log_signal: float
+    conditioner: gaussian.Conditioner
+    noise_variance: float
+
+    def _cross(self, X: Array) -> Array:
+        """Correlations of the function between new inputs and training rows."""
+        shares = np.exp(self.model.log_weights + self.log_s - self.log_signal)
+        return self.model.cuts(X).covariances(self.key, self.log_s, shares, self.model.signs, self.model.law)
+
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function at each row by itself."""
+        return self.conditioner.moments(self._cross(X), np.full(len(X), self.log_signal))
+
+    def mean(self, X: Array) -> Array:
+        """Mean of the function alone."""
+        weighted = self._cross(X) @ (self.conditioner.weight * self.conditioner.beta)
+        return weighted * math.exp(0.5 * self.log_signal)
+
+    def joint(self, X: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the function at all rows together."""
+        pieces, model = self.model.pieces(X), self.model
+        log_c = model.log_weights + self.log_s - self.log_signal
+        c = pieces.scales(self.key, self.log_s, log_c, model.law)
+        cross = (pieces.signs.T * c) @ model.signs[pieces.parents]
+        own = (pieces.signs.T * c) @ pieces.signs
+        return self.conditioner.joint(cross, own, np.full(len(X), self.log_signal))
 
 
 def log_sum(values: Array) -> float:

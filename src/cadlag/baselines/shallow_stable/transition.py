@@ -7,12 +7,14 @@ lattices of log σ², of a common log factor of the scales, and of both are scor
 """
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cadlag.baselines.shallow_stable.cells import find_neighbours
 from cadlag.baselines.shallow_stable.model import ShallowStable
+from cadlag.baselines.shallow_stable.plane import Index
 from cadlag.baselines.shallow_stable.sweep import exchange, renew, sweep, sweep_as_published
 from cadlag.linalg import gaussian
 from cadlag.sampling.choice import pick
@@ -48,14 +50,11 @@ class _Moves(Apart):
         inverse, _ = gaussian.inverse(np.ascontiguousarray(Q))
         return inverse, inverse @ self.target.y
 
-    def _table(self) -> tuple[float, float, Array]:
-        return self.target.law.density_table
-
     def _finish(self, log_s: Array, log_v: float, spectrum: "Spectrum", info: Info) -> tuple[State, Info]:
         model = self.target
         position = model.write(log_s, log_v)
-        values = spectrum.function(model, log_v)[self._probes]
-        log_target = spectrum.log_likelihood(0.0, spectrum.level(log_v)) + model.log_prior(position)
+        values = spectrum.function(log_v)[self._probes]
+        log_target = spectrum.log_likelihood(0.0, log_v) + model.log_prior(position)
         failed = {"n_failures": 0.0, "diverging": 0.0, "n_gradients": 0.0}
         return {"position": position}, {**failed, **info, "log_target": log_target, **as_info(values)}
 
@@ -72,16 +71,10 @@ class Spectrum:
     """
 
     def __init__(self, model: ShallowStable, log_s: Array) -> None:
-        known = model.noise_variance is not None
-        self.omega = 1.0 / np.sqrt(model.row_noise(0.0)) if known else np.ones(len(model.y))
+        self.omega = 1.0 / np.sqrt(model.row_noise(0.0))
         values, self.vectors = np.linalg.eigh(model.covariance(log_s) * np.outer(self.omega, self.omega))
         self.values = np.maximum(values, 0.0)
         self.along = self.vectors.T @ (self.omega * model.y)
-        self.known = known
-
-    def level(self, log_v: float) -> float:
-        """Log noise variance in these units."""
-        return 0.0 if self.known else log_v
 
     def log_likelihood(self, log_factor: Any, log_v: Any) -> Any:
         """With the function's part multiplied by a factor, of any shape."""
@@ -90,14 +83,10 @@ class Spectrum:
         value = -0.5 * (np.log(total) + self.along**2 / total).sum(axis=-1)
         return value + float(np.log(self.omega).sum()) - 0.5 * len(self.along) * gaussian.LOG_2PI
 
-    def function(self, model: ShallowStable, log_v: float) -> Array:
+    def function(self, log_v: float) -> Array:
         """Mean of the function at the training rows."""
-        shares = self.values / (self.values + math.exp(self.level(log_v)))
+        shares = self.values / (self.values + math.exp(log_v))
         return self.vectors @ (shares * self.along) / self.omega
-
-    def stretch(self, log_factor: float) -> None:
-        """Multiply the function's part."""
-        self.values *= math.exp(log_factor)
 
 
 class CellSweeps(_Moves):
@@ -111,10 +100,9 @@ class CellSweeps(_Moves):
         Not used: nothing adapts. Kept so that all kernels are made alike.
     """
 
-    def __init__(self, target: ShallowStable, n_warmup: int = 0) -> None:
-        super().__init__(target, n_warmup)
-        if target.n_scales:
-            self._neighbours = find_neighbours(target.cells.patterns)
+    @cached_property
+    def _neighbours(self) -> tuple[Index, Index]:
+        return find_neighbours(self.target.cells.patterns)
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """One sweep; only the posterior itself is a level."""
@@ -133,7 +121,7 @@ class CellSweeps(_Moves):
         inverse, beta = self._invert(log_s, log_v)
         order, again = rng.permutation(model.n_cells), 0
         given = model.cells.patterns, model.log_weights, log_s
-        law = model.law.index, self._table(), log_most
+        law = model.law.index, model.law.density_table, log_most
         at = sweep(rng, order, 0, *given, inverse, beta, *law)
         while at < len(order):
             cell, again = order[at], again + 1
@@ -151,7 +139,8 @@ class CellSweeps(_Moves):
             return math.nan
         inverse, beta = self._invert(log_s, log_v)
         given = model.cells.patterns, model.log_weights, log_s
-        return exchange(rng, N_EXCHANGES, *self._neighbours, *given, inverse, beta, self._table()) / N_EXCHANGES
+        table = model.law.density_table
+        return exchange(rng, N_EXCHANGES, *self._neighbours, *given, inverse, beta, table) / N_EXCHANGES
 
     def walk(self, rng: np.random.Generator, log_s: Array, log_v: float, spectrum: Spectrum) -> tuple[Array, float]:
         """Noise, all scales, and both, each from a lattice."""
@@ -163,13 +152,13 @@ class CellSweeps(_Moves):
             steps = _lattice(rng) / narrow
             scores = self._scores(log_s, log_v, spectrum, along_s * steps, along_v * steps)
             step = steps[pick(rng, scores, float(scores.max()))]
-            spectrum.stretch(along_s * step)
+            spectrum.values *= math.exp(along_s * step)
             log_s, log_v = log_s + along_s * step, log_v + along_v * step
         return log_s, log_v
 
     def _scores(self, log_s: Array, log_v: float, spectrum: Spectrum, by_s: Array, by_v: Array) -> Array:
         model = self.target
-        scores = spectrum.log_likelihood(by_s, spectrum.level(log_v) + by_v) + model.log_noise_prior(log_v + by_v)
+        scores = spectrum.log_likelihood(by_s, log_v + by_v) + model.log_noise_prior(log_v + by_v)
         if not model.n_scales:
             return scores
         if np.any(by_s != 0.0):
