@@ -121,9 +121,6 @@ class BayesGPRegressor(Regressor):
         "sampler": Word((*SAMPLERS, "tgp"), of_run=True),
         "thin": Whole(1, 10**6, of_run=True),
     }
-    fit_intercept = False
-    noise_variance = None
-    noise_prior_on = "variance"
 
     preset: str = "tgp_default"
     correlation: str | None = None
@@ -180,9 +177,6 @@ class BayesGPRegressor(Regressor):
         """Whether `fit` must be given the test inputs, as `X_test`."""
         return bool(self.scale_over == "train_and_test")
 
-    def _correlation(self) -> str:
-        return self.correlation or PRESETS[self.preset][0]
-
     # Data ------------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, checkpoint: str | PathLike[str] | None = None, X_test: Any = None) -> Self:
@@ -238,7 +232,8 @@ class BayesGPRegressor(Regressor):
             )
 
     def _model(self, X: Array, y: Array) -> LinearMeanProcess:
-        return LinearMeanProcess(X, y, self._correlation(), float(self.nu), bool(self.include_beta_var))
+        correlation = self.correlation or PRESETS[self.preset][0]
+        return LinearMeanProcess(X, y, correlation, float(self.nu), bool(self.include_beta_var))
 
     def _kernel(self) -> Any:
         return partial(MetropolisRounds, rounds=int(self.thin)) if self.sampler == "tgp" else self.sampler

@@ -62,7 +62,6 @@ class MLGPRegressor(Regressor):
         "n_starts": Whole(1, 10**6),
         "nugget": Number(),
     }
-    fit_intercept = False  # the mean is constant
     n_atoms = 1
     _extends = False
 

@@ -82,7 +82,6 @@ class NNGPRegressor(Regressor):
         "amplitude": Either("True, False or a positive number", (Truth(), Number()), of_run=True),
         "sampler": Word(("nuts", "ml"), of_run=True),
     }
-    fit_intercept = False  # the maps have a constant of their own
 
     n_maps: int = 2
     amplitude: Any = True

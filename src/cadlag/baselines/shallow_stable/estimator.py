@@ -102,8 +102,6 @@ class ShallowStableRegressor(Regressor):
         "sampler": Word(tuple(KERNELS), of_run=True),
         "emulate_published": Truth(of_run=True),
     }
-    fit_intercept = False
-    noise_prior_on = "variance"
 
     alpha: float = 1.0
     nu: float = 1.0
