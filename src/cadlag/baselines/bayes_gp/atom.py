@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cadlag.baselines.bayes_gp.least_squares import Regression, regress
+from cadlag.baselines.bayes_gp.least_squares import Regression, regress, whiten
 from cadlag.data import Scaling
 from cadlag.model import Array, Model
 
@@ -90,21 +90,21 @@ class LinearMeanAtom:
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function, (k,) each."""
-        half = self.given.whiten(self.cross(X).T)
+        half = whiten(self.given.factor, self.cross(X).T)
         share = np.maximum(1.0 - np.einsum("nk,nk->k", half, half), 0.0)
         more = (self._spread(X, half) ** 2).sum(axis=1)
         return self._mean(X, half), self.variance * (share + more)
 
     def moments_tied(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of observations when the nugget is also in the correlation of new row i to row i."""
-        half = self.given.whiten(self.cross(X).T + self.nugget * np.eye(len(X)))
+        half = whiten(self.given.factor, self.cross(X).T + self.nugget * np.eye(len(X)))
         share = 1.0 + self.nugget - np.einsum("nk,nk->k", half, half)
         more = (self._spread(X, half) ** 2).sum(axis=1)
         return self._mean(X, half), self.variance * np.maximum(share + more, 0.0)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean and covariance of the function."""
-        half = self.given.whiten(self.cross(X).T)
+        half = whiten(self.given.factor, self.cross(X).T)
         own = self.model.stationary.cross(X, X, self.ranges)
         spread = self._spread(X, half)
         return self._mean(X, half), self.variance * (own - half.T @ half + spread @ spread.T)

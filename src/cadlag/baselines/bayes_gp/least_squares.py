@@ -53,12 +53,8 @@ class Regression:
         """K⁻¹(y - Fb̂), (n,)."""
         return self.unwhiten(self.residual[:, None])[:, 0]
 
-    def whiten(self, columns: Array) -> Array:
-        """U⁻ᵀ times columns, (n, k)."""
-        return _whiten(self.factor, columns)
-
     def unwhiten(self, columns: Array) -> Array:
-        """U⁻¹ times columns: K⁻¹ is this after :meth:`whiten`, (n, k)."""
+        """U⁻¹ times columns: K⁻¹ is this after :func:`whiten`, (n, k)."""
         return blas.dtrsm(1.0, self.factor, columns, lower=0) if columns.size else columns
 
     def inverse(self) -> Array:
@@ -78,7 +74,8 @@ class Regression:
         return blas.dtrsm(1.0, self.r, rows, side=1, lower=0) if rows.size else rows
 
 
-def _whiten(factor: Array, columns: Array) -> Array:
+def whiten(factor: Array, columns: Array) -> Array:
+    """U⁻ᵀ times columns, (n, k)."""
     return blas.dtrsm(1.0, factor, columns, trans_a=1, lower=0) if columns.size else columns
 
 
@@ -89,7 +86,7 @@ def regress(K: Array, F: Array, y: Array) -> Regression:
         none = np.zeros(0)
         return Regression(K, F, np.zeros((m, m)), np.zeros(m), none, 0.0, 0.0, 0.0)
     factor = factorise(K)
-    white = _whiten(factor, np.column_stack([F, y]))
+    white = whiten(factor, np.column_stack([F, y]))
     q, r = np.linalg.qr(white[:, :m])
     along = q.T @ white[:, m]
     residual = white[:, m] - q @ along

@@ -23,8 +23,7 @@ from cadlag.baselines.bayes_gp.atom import LinearMean, LinearMeanAtom
 from cadlag.baselines.bayes_gp.least_squares import Regression, independent_columns
 from cadlag.baselines.bayes_gp.prior import LEAST_A0, OFFSET, Values, gradient_by_logs, log_density, sample_values
 from cadlag.kernels.stationary import Stationary
-from cadlag.linalg import gaussian
-from cadlag.model import Array
+from cadlag.linalg.gaussian import LOG_2PI, Array, LeftOut, NotPositiveDefiniteError
 from cadlag.names import distinct
 from cadlag.sampling.ladder import PowerLadder
 
@@ -134,7 +133,7 @@ class LinearMeanProcess(PowerLadder, LinearMean):
         at = self.values(position)
         try:
             return self.log_density(self.fit(at), at.variance)
-        except gaussian.NotPositiveDefiniteError:
+        except NotPositiveDefiniteError:
             return -math.inf
 
     def log_likelihood_gradient(self, position: Array) -> tuple[float, Array]:
@@ -145,7 +144,7 @@ class LinearMeanProcess(PowerLadder, LinearMean):
         at, gradient = self.values(position), np.zeros(self.dimension)
         try:
             fit = self.fit(at)
-        except gaussian.NotPositiveDefiniteError:
+        except NotPositiveDefiniteError:
             return -math.inf, gradient
         pairs = np.outer(fit.errors / at.variance, fit.errors)
         pairs -= fit.projected_inverse()
@@ -157,7 +156,7 @@ class LinearMeanProcess(PowerLadder, LinearMean):
 
     def log_density(self, fit: Regression, variance: float) -> float:
         """log p(y | d, g, σ²) from the regression."""
-        log_scale = gaussian.LOG_2PI + math.log(variance)
+        log_scale = LOG_2PI + math.log(variance)
         determinants = 0.5 * (fit.log_det_coefficients - fit.log_det)
         return determinants - 0.5 * self.n_free * log_scale - 0.5 * fit.square / variance
 
@@ -177,7 +176,7 @@ class LinearMeanProcess(PowerLadder, LinearMean):
         at = self.values(position)
         return LinearMeanAtom(self, at.ranges, at.nugget, at.variance, self.fit(at))
 
-    def leave_one_out(self, position: Array) -> gaussian.LeftOut:
+    def leave_one_out(self, position: Array) -> LeftOut:
         """Each row given d, g, σ² and all the others, β integrated out: Λ⁻¹ = P/σ², P = K⁻¹ - K⁻¹F V_b FᵀK⁻¹.
 
         A row without which a coefficient is unknown has no law: its variance is infinite.
@@ -186,4 +185,4 @@ class LinearMeanProcess(PowerLadder, LinearMean):
         fit = self.fit(at)
         precision = np.diagonal(fit.projected_inverse())
         precision = np.where(precision > _KNOWN / (1.0 + at.nugget), precision, 0.0)
-        return gaussian.LeftOut.solved(fit.errors / at.variance, precision / at.variance)
+        return LeftOut.solved(fit.errors / at.variance, precision / at.variance)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cadlag.baselines.diwp.bound import input_gram, layer_values, propagate
+from cadlag.baselines.diwp.bound import ground, input_gram, layer_values, propagate
 from cadlag.baselines.diwp.gram import ReluMap
 from cadlag.baselines.diwp.layer import Layer
 from cadlag.baselines.diwp.noise import Noise, draw_noise
@@ -59,7 +59,7 @@ class Atoms:
 
     def log_ratios(self, positions: Array) -> Array:
         """log P - log Q of each draw's Gram matrices, (T,)."""
-        first, shared = self._ground(np.zeros((0, self.parameters["inducing"].shape[1])))
+        first, shared = ground(self.parameters, np.zeros((0, self.parameters["inducing"].shape[1])))
         totals = []
         for position in positions:
             noises = self.noises(position)
@@ -74,7 +74,7 @@ class Atoms:
         means, variances = np.empty((len(positions), len(X))), np.empty((len(positions), len(X)))
         for start in range(0, len(X), _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
-            first, shared = self._ground(X[rows])
+            first, shared = ground(self.parameters, X[rows])
             for t, position in enumerate(positions):
                 _, maps = propagate(self.parameters, first, shared, self.noises(position))
                 output = Output(self.parameters, maps[-1].kernel)
@@ -98,7 +98,3 @@ class Atoms:
         normals = rng.standard_normal((self.size, m))
         A[0, 0], normals[:, 0] = np.sqrt(noise.squares[0]), noise.normals[:, 0]
         return A, normals
-
-    def _ground(self, X: Array) -> tuple[ReluMap, Layer | None]:
-        first = ReluMap.of(input_gram(self.parameters, X))
-        return first, Layer(first.kernel, self.values[0]) if self.values else None

@@ -56,6 +56,12 @@ def layer_values(parameters: Parameters, k: int) -> LayerValues:
     return LayerValues(delta, gamma, weight, parameters["V"][k])
 
 
+def ground(parameters: Parameters, X: Array) -> tuple[ReluMap, Layer | None]:
+    """What all draws stand on: the first map of inducing inputs and rows, and the layer above it, if there is one."""
+    first = ReluMap.of(input_gram(parameters, X))
+    return first, Layer(first.kernel, layer_values(parameters, 0)) if len(parameters["V"]) else None
+
+
 def propagate(
     parameters: Parameters, first: ReluMap, shared: Layer | None, noises: list[Noise]
 ) -> tuple[list[Draw], list[ReluMap]]:
@@ -104,9 +110,8 @@ class Bound:
 
     def evaluate(self, parameters: Parameters, noises: list[list[Noise]]) -> tuple[float, Parameters]:
         """The bound, averaged over draws, and its gradient."""
-        first = ReluMap.of(input_gram(parameters, self.X))
+        first, shared = ground(parameters, self.X)
         gradient = {name: np.zeros_like(values) for name, values in parameters.items()}
-        shared = Layer(first.kernel, layer_values(parameters, 0)) if len(parameters["V"]) else None
         value, by_first = 0.0, Gram(*map(np.zeros_like, first.kernel))
         for noise in noises:
             one = _Path(self, parameters, first, shared, noise)
@@ -160,9 +165,7 @@ class _Path:
         return adjoint
 
 
-def _add(gradient: Parameters, found: Mapping[str, Any], layer: int | None = None) -> None:
+def _add(gradient: Parameters, found: Mapping[str, Any], layer: int | tuple[()] = ()) -> None:
+    """Add derivatives to all of a gradient, or to one layer's part of it."""
     for name, values in found.items():
-        if layer is None:
-            gradient[name] += values
-        else:
-            gradient[name][layer] += values
+        gradient[name][layer] += values

@@ -20,9 +20,7 @@ from cadlag.baselines.bayes_gp.atom import LinearMean, LinearMeanAtom
 from cadlag.baselines.bayes_gp.least_squares import Regression
 from cadlag.data import Scaling
 from cadlag.kernels.stationary import Stationary
-from cadlag.linalg import gaussian
-from cadlag.linalg.gaussian import LOG_2PI, LeftOut
-from cadlag.model import Array
+from cadlag.linalg.gaussian import LOG_2PI, Array, LeftOut, NotPositiveDefiniteError
 from cadlag.names import distinct
 
 _CLOSEST = (0.65, 0.3)  # correlation of the closest pair at the starting values
@@ -75,14 +73,14 @@ class MLProcess(LinearMean):
         """Minus the log profile likelihood, infinite where C cannot be factorised."""
         try:
             return self._value(self.fit(position))
-        except gaussian.NotPositiveDefiniteError:
+        except NotPositiveDefiniteError:
             return math.inf
 
     def objective_gradient(self, position: Array) -> tuple[float, Array]:
         """Negative profile log likelihood and its gradient."""
         try:
             found = self.fit(position)
-        except gaussian.NotPositiveDefiniteError:
+        except NotPositiveDefiniteError:
             return math.inf, np.zeros(len(position))
         pairs = found.inverse()
         pairs -= np.outer(found.errors, found.errors / self._variance(found))

@@ -199,24 +199,23 @@ class NNGPAtom:
         known = self.model.noise_variance
         return self.v if known is None else float(np.mean(known))
 
-    def _project(self, X: Array) -> tuple[Array, Array]:
-        """c D^-½K Q between new inputs and the data, (m, n), and cλ + v."""
-        values, vectors, _ = self.model.spectrum
-        return self.c * ((self.model.cross(X) * self.model.weight) @ vectors), self.c * values + self.v
+    def _project(self, X: Array) -> tuple[Array, Array, Array]:
+        """Mean of the function, (m,), c D^-½K Q between new inputs and the data, (m, n), and cλ + v."""
+        values, vectors, z = self.model.spectrum
+        projected, total = self.c * ((self.model.cross(X) * self.model.weight) @ vectors), self.c * values + self.v
+        return projected @ (z / total), projected, total
 
     def mean(self, X: Array) -> Array:
         """Mean of the function, (m,)."""
-        projected, total = self._project(X)
-        return projected @ (self.model.spectrum[2] / total)
+        return self._project(X)[0]
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function, (m,) each."""
-        projected, total = self._project(X)
+        mean, projected, total = self._project(X)
         own = self.c * self.model.points(X)[1] ** 2
-        return projected @ (self.model.spectrum[2] / total), np.maximum(own - (projected**2 / total).sum(axis=1), 0.0)
+        return mean, np.maximum(own - (projected**2 / total).sum(axis=1), 0.0)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of the function."""
-        projected, total = self._project(X)
-        covariance = self.c * self.model.cross(X, X) - (projected / total) @ projected.T
-        return projected @ (self.model.spectrum[2] / total), covariance
+        mean, projected, total = self._project(X)
+        return mean, self.c * self.model.cross(X, X) - (projected / total) @ projected.T
