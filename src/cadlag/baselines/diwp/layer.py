@@ -44,36 +44,10 @@ class LayerValues(NamedTuple):
     V: Array
 
 
-@dataclass
-class LayerAdjoint:
-    """Derivatives that the draws of a layer add up.
-
-    Attributes
-    ----------
-    scale_root
-        By R.
-    relative
-        By S⁻¹R.
-    half
-        By S⁻¹K_it.
-    rest
-        By k_tt·i.
-    delta
-        By δ, what goes through the above apart.
-    gamma
-        By γ.
-    """
-
-    scale_root: Array
-    relative: Array
-    half: Array
-    rest: Array
-    delta: float = 0.0
-    gamma: float = 0.0
-
-
 class Layer:
     """An inverse Wishart layer above a given kernel.
+
+    Its draws add up the derivatives: by R, S⁻¹R, S⁻¹K_it, k_tt·i, γ, and by δ, what goes through the others apart.
 
     Parameters
     ----------
@@ -96,9 +70,9 @@ class Layer:
             np.maximum(kernel.tt - np.einsum("ij,ij->j", self.half, self.half), SMALLEST)
             if kernel.tt.ndim == 1 else kernel.tt - self.half.T @ self.half
         )  # fmt: skip
-        self.adjoint = LayerAdjoint(
-            np.zeros_like(self.root), np.zeros_like(self.root), np.zeros_like(self.half), np.zeros_like(self.rest)
-        )
+        self.by_scale_root, self.by_relative = np.zeros_like(self.root), np.zeros_like(self.root)
+        self.by_half, self.by_rest = np.zeros_like(self.half), np.zeros_like(self.rest)
+        self.by_delta = self.by_gamma = 0.0
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
@@ -163,30 +137,31 @@ class Layer:
         curved = 0.25 * gamma * float(polygamma(1, halves + 0.5 * gamma).sum())
         level = 0.5 * float((digamma(halves) - digamma(halves + 0.5 * gamma)).sum())
         by_delta = -self._log_scales() - 0.5 * freedom * size / delta + 0.5 * (delta * norm - size)
-        self.adjoint.delta += adjoint * (by_delta + 0.5 * (freedom + gamma) * norm + curved + level)
-        self.adjoint.gamma += adjoint * (curved + 0.5 * (delta * norm - size))
+        self.by_delta += adjoint * (by_delta + 0.5 * (freedom + gamma) * norm + curved + level)
+        self.by_gamma += adjoint * (curved + 0.5 * (delta * norm - size))
         by_root = solve(self.scale_root, adjoint * (freedom + gamma) * delta * ratio, transposed=True)
-        self.adjoint.scale_root -= by_root @ ratio.T
-        self.adjoint.scale_root[np.diag_indices(size)] += adjoint * freedom / np.diagonal(self.scale_root)
+        self.by_scale_root -= by_root @ ratio.T
+        self.by_scale_root[np.diag_indices(size)] += adjoint * freedom / np.diagonal(self.scale_root)
         by_root[np.diag_indices(size)] -= adjoint * freedom / np.diagonal(self.root)
         return by_root
 
     def reverse(self, by_divergence: float) -> tuple[Gram, dict[str, Any]]:
         """Derivatives by the kernel below and by the parameters, once all draws have been reversed."""
-        by_root, total, values = self.reverse_divergence(by_divergence), self.adjoint, self.values
-        half = total.half - 2.0 * self.half * total.rest
-        by_relative, by_it = solve(self.root, total.relative, transposed=True), solve(self.root, half, transposed=True)
+        by_root, values = self.reverse_divergence(by_divergence), self.values
+        half = self.by_half - 2.0 * self.half * self.by_rest
+        by_relative = solve(self.root, self.by_relative, transposed=True)
+        by_it = solve(self.root, half, transposed=True)
         by_root -= by_relative @ self.relative.T + by_it @ self.half.T
-        by_scale = reverse_factor(self.scale_root, total.scale_root + by_relative)
-        by_delta = total.delta + float((by_scale * self.kernel.ii).sum())
+        by_scale = reverse_factor(self.scale_root, self.by_scale_root + by_relative)
+        by_delta = self.by_delta + float((by_scale * self.kernel.ii).sum())
         by_ii = values.delta * by_scale + reverse_factor(self.root, by_root)
         gradient = {
             "log_delta": values.delta * by_delta,
-            "log_gamma": values.gamma * total.gamma,
+            "log_gamma": values.gamma * self.by_gamma,
             "log_weight": values.weight * float((by_scale * self.outer).sum()),
             "V": 2.0 * values.weight / len(self.root) * by_scale @ values.V,
         }
-        return Gram(by_ii, by_it, total.rest), gradient
+        return Gram(by_ii, by_it, self.by_rest), gradient
 
 
 @dataclass(frozen=True)
@@ -223,25 +198,25 @@ class Draw:
     gram: Gram
 
     def reverse(self, adjoint: Gram) -> None:
-        """Add the derivatives by everything in the layer to its adjoint."""
+        """Add the derivatives by everything in the layer to those that it holds."""
         by_factor = (adjoint.ii + adjoint.ii.T) @ self.factor + adjoint.it @ self.image.T
         by_image = self.factor.T @ adjoint.it + 2.0 * self.image * adjoint.tt
         by_carried, by_moved = by_image @ self.moved.T, self.carried.T @ by_image
         self._reverse_rows(by_moved, adjoint.tt)
         both = solve(self.noise.A, np.concatenate([by_factor.T, by_carried], axis=1), lower=False, transposed=True)
-        size, total = len(self.factor), self.layer.adjoint
-        total.scale_root += both[:, :size].T
-        total.relative += both[:, size:].T
+        size, layer = len(self.factor), self.layer
+        layer.by_scale_root += both[:, :size].T
+        layer.by_relative += both[:, size:].T
         by_diagonal = -(both[:, :size] * self.factor.T + both[:, size:] * self.carried).sum(1)
         by_freedom = 0.5 * float((by_diagonal / np.diagonal(self.noise.A) * self.noise.moves).sum())
-        total.delta += by_freedom
-        total.gamma += by_freedom
+        layer.by_delta += by_freedom
+        layer.by_gamma += by_freedom
 
     def _reverse_rows(self, by_moved: Array, by_own: Array) -> None:
         """By S⁻¹K_it, k_tt·i, and δ through g_tt·i = δ spread² and through χ²."""
-        total, noise, delta = self.layer.adjoint, self.noise, self.layer.values.delta
+        layer, noise, delta = self.layer, self.noise, self.layer.values.delta
         by_spread = np.einsum("ij,ij->j", by_moved, noise.normals) + 2.0 * delta * self.spread * by_own
-        total.half += by_moved
-        total.rest += np.where(self.layer.rest > SMALLEST, 0.5 * by_spread * self.spread / self.layer.rest, 0.0)
+        layer.by_half += by_moved
+        layer.by_rest += np.where(layer.rest > SMALLEST, 0.5 * by_spread * self.spread / layer.rest, 0.0)
         by_squares = -0.5 * by_spread * self.spread / noise.squares
-        total.delta += float((by_own * self.spread**2).sum()) + float((by_squares * noise.square_moves).sum())
+        layer.by_delta += float((by_own * self.spread**2).sum()) + float((by_squares * noise.square_moves).sum())
