@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from cadlag import kernels
-from cadlag.likelihood import log_half_cauchy, sample_log_half_cauchy
+from cadlag.likelihood import Gaussian, log_half_cauchy, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LOG_2PI, LeftOut
 from cadlag.model import Array, Model
 from cadlag.sampling.ladder import PowerLadder
@@ -106,15 +106,10 @@ class NNGP(PowerLadder, Model):
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
         """One draw of the unknowns."""
-        position = []
-        for unknown, power in ((self.amplitude is None, 2.0), (self.noise_variance is None, self._noise_power)):
-            if unknown:
-                position.append(power * sample_log_half_cauchy(rng))
+        position = [2.0 * sample_log_half_cauchy(rng)] if self.amplitude is None else []
+        if self.noise_variance is None:
+            position.append(Gaussian(prior_on=self.noise_prior_on).sample(rng))
         return np.array(position)
-
-    @property
-    def _noise_power(self) -> float:
-        return 1.0 if self.noise_prior_on == "variance" else 2.0
 
     def log_prior(self, position: Array) -> float:
         """Log prior density of the logarithms."""
