@@ -63,12 +63,10 @@ class MetropolisRounds(Apart):
 
     def _round(self, rng: np.random.Generator, position: Array) -> tuple[Array, list[str]]:
         k, tried = self.model.n_ranges, []
-        if k == 1 or rng.random() < RANGES_MOVED:
-            position, outcome = self._move(rng, position, slice(0, k))
-            tried.append(outcome)
-        if rng.random() < NUGGET_MOVED:
-            position, outcome = self._move(rng, position, slice(k, k + 1))
-            tried.append(outcome)
+        for part, share in ((slice(0, k), RANGES_MOVED if k > 1 else 1.0), (slice(k, k + 1), NUGGET_MOVED)):
+            if share == 1.0 or rng.random() < share:
+                position, outcome = self._move(rng, position, part)
+                tried.append(outcome)
         position = position.copy()
         position[k + 1] = self._draw_log_variance(rng, position)
         for coordinate in (k + 2, k + 3):

@@ -25,8 +25,7 @@ from cadlag.names import distinct
 
 _CLOSEST = (0.65, 0.3)  # correlation of the closest pair at the starting values
 _LEAST_VARIANCE = 1e-200  # of a response that the mean explains in full
-_LEAST_NUGGET = 1e-10
-_BOUNDS_BETA, _BOUNDS_NUGGET = (-35.0, 35.0), (math.log(_LEAST_NUGGET), 25.0)
+_BOUNDS_BETA, _BOUNDS_NUGGET = (-35.0, 35.0), (math.log(1e-10), 25.0)
 _FLAT = 0.01  # gradient over position at which a search has converged
 _EVALUATIONS, _TOLERANCE, _STEP = 500, 1e-8, 0.1  # of each simplex
 

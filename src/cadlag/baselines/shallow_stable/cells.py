@@ -148,8 +148,7 @@ def cells_in_the_plane(X: Array) -> PlaneCells:
     _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
     # Kept in the order of the rows, so that the first point is the first row.
     order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    rank = np.argsort(order)
     distinct = np.ascontiguousarray(X[first[order]])
     plane, patterns, probabilities = divide_plane(distinct, LEAST_PROBABILITY)
     return PlaneCells(X, patterns[:, rank[place.ravel()]], probabilities, plane)

@@ -154,13 +154,6 @@ def _gap(dx: float, dy: float, angle: float) -> float:
 
 
 @njit(**COMPILED)
-def _crossing(dx: float, dy: float, start: float, end: float) -> float:
-    """Where in a range of at most a half turn, at whose ends they differ, two projections are equal."""
-    angle = math.atan2(dx, -dy) % math.pi
-    return min(max(angle, start), end)
-
-
-@njit(**COMPILED)
 def _below_part(x: Array, own: Array, plane: Plane, b: int) -> float:
     """Measure of the units of a slice whose threshold is below the new point."""
     points, start, end = plane.points, plane.start[b], plane.end[b]
@@ -177,7 +170,7 @@ def _below_part(x: Array, own: Array, plane: Plane, b: int) -> float:
         if side == 1 and first <= 0.0 and last <= 0.0:
             return 0.0
         if first * last < 0.0:
-            ends[count] = _crossing(dx, dy, start, end)
+            ends[count] = min(max(math.atan2(dx, -dy) % math.pi, start), end)  # where the projections are equal
             count += 1
     if count == 3 and ends[1] > ends[2]:
         ends[1], ends[2] = ends[2], ends[1]

@@ -175,8 +175,7 @@ def exchange(
     """Exchange what two cells add, the first chosen by rank, which an exchange moves along; returns how often."""
     n_cells, images, accepted = len(log_s), np.empty((2, len(beta))), 0
     ranked = np.argsort(-(log_w + log_s))
-    rank_of = np.empty(n_cells, dtype=np.int64)
-    rank_of[ranked] = np.arange(n_cells)
+    rank_of = np.argsort(ranked)
     for _ in range(n_trials):
         i = ranked[min(int((n_cells + 1.0) ** rng.random()), n_cells) - 1]
         j, log_ratio = partner(rng, i, first, neighbours)
