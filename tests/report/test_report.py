@@ -244,7 +244,12 @@ def evidence(checked=None, breaks=None, relevance=None, **found):
     complaint = "no" if diagnostics["worst_rhat"] > 1.01 or diagnostics["worst_ess_bulk"] < 400.0 else None
     posterior = SimpleNamespace(draws={}, stats={}, n_chains=4, n_draws=1000, complaint=lambda: complaint)
     model = SimpleNamespace(
-        posterior_=posterior, diagnostics_=diagnostics, n_warmup=1000, sampler="gibbs", _method="network"
+        posterior_=posterior,
+        diagnostics_=diagnostics,
+        n_warmup=1000,
+        sampler="gibbs",
+        _method="network",
+        model_=SimpleNamespace(remarks=lambda diagnostics: []),
     )
     return Evidence(model, np.zeros((2, 1)), np.zeros(2), ["x"], checked, breaks, relevance)
 
@@ -395,6 +400,13 @@ def test_the_noise_is_told_as_a_standard_deviation():
     found = evidence(checked)
     found.model.posterior_.draws["noise_variance"] = np.array([[4.0, 9.0, 25.0]])
     assert "the noise is estimated at 3." in verdict(found)[0].text
+
+
+def test_too_few_units_are_remarked_on(network, monkeypatch):
+    few = [f.text for f in verdict(gather(network)) if "units are in use" in f.text]
+    monkeypatch.setitem(network.diagnostics_, "units_in_use", float(network.n_units))
+    (remark,) = [f.text for f in verdict(gather(network)) if "units are in use" in f.text]
+    assert not few and f"n_units={2 * network.n_units}" in remark
 
 
 def test_a_variational_fit_is_judged_by_its_bound():

@@ -3,6 +3,7 @@
 import math
 import numbers
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
 
 
+@dataclass(eq=False, repr=False)
 class StableNetworkRegressor(Regressor):
     """Bayesian regression with a network whose output weights are α-stable: jumps anywhere, in any dimension.
 
@@ -110,47 +112,25 @@ class StableNetworkRegressor(Regressor):
     }
     fit_intercept = True
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        n_units: int = 20,
-        activation: str = "auto",
-        bulk: bool | str = "auto",
-        input_scales: bool = False,
-        amplitude: float | None = None,
-        noise_variance: Any = None,
-        noise_prior_on: str = "variance",
-        sampler: str = "gibbs",
-        n_draws: int = 1000,
-        n_warmup: int = 1000,
-        n_chains: int = 4,
-        n_jobs: int | None = None,
-        standardize: bool | str = True,
-        point: str = "median",
-        n_atoms: int = 1000,
-        max_memory: float | None = None,
-        progress: Any = False,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_units = n_units
-        self.activation = activation
-        self.bulk = bulk
-        self.input_scales = input_scales
-        self.amplitude = amplitude
-        self.noise_variance = noise_variance
-        self.noise_prior_on = noise_prior_on
-        self.sampler = sampler
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.standardize = standardize
-        self.point = point
-        self.n_atoms = n_atoms
-        self.max_memory = max_memory
-        self.progress = progress
-        self.random_state = random_state
+    alpha: float = 1.0
+    n_units: int = 20
+    activation: str = "auto"
+    bulk: bool | str = "auto"
+    input_scales: bool = False
+    amplitude: float | None = None
+    noise_variance: Any = None
+    noise_prior_on: str = "variance"
+    sampler: str = "gibbs"
+    n_draws: int = 1000
+    n_warmup: int = 1000
+    n_chains: int = 4
+    n_jobs: int | None = None
+    standardize: bool | str = True
+    point: str = "median"
+    n_atoms: int = 1000
+    max_memory: float | None = None
+    progress: Any = False
+    random_state: Any = None
 
     # The model -------------------------------------------------------------------------------------------------------
 

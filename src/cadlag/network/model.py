@@ -108,11 +108,6 @@ class StableNetwork(Model):
         return self.n_units * (self.X.shape[1] + 2) + self.n_input_scales + self.n_bulk_scales + 2
 
     @cached_property
-    def n_inputs(self) -> int:
-        """Number of columns, the ones included."""
-        return self.X.shape[1]
-
-    @cached_property
     def n_input_scales(self) -> int:
         """Number of random input scales."""
         return self.n_inputs - 1 if self.input_scales and self.stable else 0

@@ -291,5 +291,5 @@ def _remedy(evidence: Evidence) -> str:
 
 
 def _remarks(evidence: Evidence) -> Iterator[Finding]:
-    for remark in getattr(evidence.model, "_remarks", list)():
+    for remark in evidence.model.model_.remarks(evidence.model.diagnostics_):
         yield Finding(CAUTION, f"{remark[0].upper()}{remark[1:]}.")
