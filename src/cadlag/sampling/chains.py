@@ -157,7 +157,7 @@ def run(
                     if all(start["done"] >= end for start in starts):
                         continue
                     _reach(model, plan, starts, end, store, parallel, clock)
-                    starts = _gather(kernel, plan, starts, end, store)
+                    starts = _gather(kernel, starts, end, store)
         except KeyboardInterrupt:
             return False
         except SystemError as error:
@@ -183,7 +183,7 @@ def _fewer(n_workers: int) -> int:
     return fewer
 
 
-def _gather(kernel: Any, plan: Plan, starts: Sequence[State], end: int, store: Store) -> list[State]:
+def _gather(kernel: Any, starts: Sequence[State], end: int, store: Store) -> list[State]:
     """The chains at `end`, after they have met there if that is a rendezvous."""
     reached = [store.chain_at(c, end) for c in range(len(starts))]
     chains = [state for state in reached if state is not None]

@@ -34,9 +34,7 @@ class Checkpoint(Store):
         Length of a position.
     """
 
-    def __init__(
-        self, directory: str | Path, n_chains: int, fingerprint: str, entropy: int, dimension: int
-    ) -> None:  # fmt: skip
+    def __init__(self, directory: str | Path, n_chains: int, fingerprint: str, entropy: int, dimension: int) -> None:
         super().__init__(n_chains)
         self.directory = Path(directory)
         self.entropy = self._claim(fingerprint, entropy)

@@ -84,14 +84,22 @@ class Kernel(Protocol):
 class Apart:
     """What a kernel inherits whose chains never meet."""
 
-    @property
-    def rendezvous(self) -> Sequence[int]:
-        """No iterations: the chains never meet."""
-        return ()
+    rendezvous: Sequence[int] = ()
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
         """Leave the chains as they are."""
         return list(states)
+
+
+def described(
+    log_target: float, accept: float, n_gradients: int = 0, diverging: bool = False, n_failures: float = 0,
+    step_size: float = 0.0,
+) -> Info:  # fmt: skip
+    """What every kernel here says of an iteration."""
+    return {
+        "log_target": log_target, "accept": accept, "n_gradients": float(n_gradients), "diverging": float(diverging),
+        "n_failures": float(n_failures), "step_size": step_size,
+    }  # fmt: skip
 
 
 def find_start(rng: np.random.Generator, target: Target, best_of: int = 1, attempts: int = 100) -> Array:

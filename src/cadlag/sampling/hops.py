@@ -15,12 +15,11 @@ min{1, z π(x') / π(x)}. Nothing changes after warm-up: the posterior is left i
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from cadlag.linalg.gaussian import NotPositiveDefiniteError
-from cadlag.sampling.contract import Array, Info, State, Target
+from cadlag.sampling.contract import Array, Info, State, Target, described
 from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts
@@ -40,13 +39,11 @@ class NutsWithHops:
         The log density.
     n_warmup
         Iterations that adapt.
-    **options
-        Passed on to :class:`~cadlag.sampling.nuts.Nuts`.
     """
 
-    def __init__(self, target: Target, n_warmup: int, **options: Any) -> None:
+    def __init__(self, target: Target, n_warmup: int) -> None:
         self.target, self.n_warmup = target, n_warmup
-        self.nuts = Nuts(target, n_warmup, **options)
+        self.nuts = Nuts(target, n_warmup)
         self._mixture: tuple[State, Mixture] | None = None
 
     @property
@@ -104,12 +101,11 @@ class NutsWithHops:
         if state["mixture"] is not None:
             state, info, failures = self._jump(rng, state, level)
         if iteration % state["period"] == 0:
-            state["nuts"], nuts_info = self.nuts.step(rng, state["nuts"], level)
-            info = {**nuts_info, **info, "n_failures": nuts_info["n_failures"] + failures}
+            state["nuts"], own = self.nuts.step(rng, state["nuts"], level)
         else:
             value = self.nuts.evaluate_value(state["nuts"]["position"], level)
-            info = {"log_target": value, "accept": math.nan, "n_gradients": 0.0, "diverging": 0.0,
-                    "step_size": state["nuts"]["step_size"], **info, "n_failures": failures}  # fmt: skip
+            own = described(value, math.nan, step_size=state["nuts"]["step_size"])
+        info = {**own, **info, "n_failures": own["n_failures"] + failures}
         if iteration == self.n_warmup:
             state["nuts"] = self.nuts.freeze(state["nuts"])
         state["position"] = state["nuts"]["position"]

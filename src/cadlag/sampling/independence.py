@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from cadlag.sampling.contract import Apart, Info, State, Target, find_start
+from cadlag.sampling.contract import Apart, Info, State, Target, described, find_start
 
 
 class Independence(Apart):
@@ -26,7 +26,7 @@ class Independence(Apart):
     """
 
     def __init__(self, target: Target, n_warmup: int = 0) -> None:
-        self.target, self.n_warmup = target, n_warmup
+        self.target = target
 
     def init(self, rng: np.random.Generator) -> State:
         """Start from the prior."""
@@ -45,8 +45,5 @@ class Independence(Apart):
             failures += proposed == -math.inf
             if math.log(1.0 - rng.random()) < proposed - likelihood:
                 position, likelihood, accepted = proposal, proposed, accepted + 1
-        info = {
-            "log_target": likelihood + self.target.log_prior(position), "accept": accepted / max(len(position), 1),
-            "n_gradients": 0.0, "diverging": 0.0, "n_failures": float(failures), "step_size": 0.0,
-        }  # fmt: skip
-        return {"position": position}, info
+        log_target = likelihood + self.target.log_prior(position)
+        return {"position": position}, described(log_target, accepted / max(len(position), 1), n_failures=failures)

@@ -103,9 +103,5 @@ def _climb(target: Target, start: Array, spread: Array) -> tuple[Array, Array]:
 
 def _differentiate(descent: Callable[[Array], tuple[float, Array]], mode: Array) -> Array:
     """Hessian by central differences of the gradient."""
-    columns = []
-    for j in range(len(mode)):
-        step = np.zeros(len(mode))
-        step[j] = _DIFFERENCE
-        columns.append((descent(mode + step)[1] - descent(mode - step)[1]) / (2.0 * _DIFFERENCE))
-    return np.array(columns)
+    rises = [descent(mode + step)[1] - descent(mode - step)[1] for step in _DIFFERENCE * np.eye(len(mode))]
+    return np.array(rises) / (2.0 * _DIFFERENCE)

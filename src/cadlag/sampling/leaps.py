@@ -7,7 +7,7 @@ trajectories, as no metric fits all modes.
 """
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -35,16 +35,12 @@ class NutsWithLeaps(Nuts):
         The log density.
     n_warmup
         Iterations that adapt.
-    max_depth
-        Largest number of doublings.
-    **options
-        Passed on to :class:`~cadlag.sampling.nuts.Nuts`.
     """
 
     target: LeapingTarget
 
-    def __init__(self, target: LeapingTarget, n_warmup: int, max_depth: int = 4, **options: Any) -> None:
-        super().__init__(target, n_warmup, max_depth=max_depth, **options)
+    def __init__(self, target: LeapingTarget, n_warmup: int) -> None:
+        super().__init__(target, n_warmup, max_depth=4)
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """Leaps, then a step of NUTS."""

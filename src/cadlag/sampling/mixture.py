@@ -7,6 +7,7 @@ that predicts held-out draws best.
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,10 +170,8 @@ def fit_mixture(
     usable = [k for k in sizes if k == 1 or len(train) >= 3 * (d + 2) * k]
     scores = {}
     for k in usable:
-        try:
+        with suppress(NotPositiveDefiniteError):
             scores[k] = float(_fit_size(rng, train, k).log_density(held_out).mean())
-        except NotPositiveDefiniteError:
-            continue
     if not scores:
         raise NotPositiveDefiniteError("no mixture could be fitted: the draws lie in a subspace")
     best = max(scores, key=lambda k: scores[k])

@@ -7,40 +7,29 @@ expanding windows; the step size follows by dual averaging. After warm-up nothin
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from cadlag.sampling.adaptation import (
-    accumulate,
-    average,
-    first_window,
-    nothing_seen,
-    renew_metric,
-    restart_averaging,
-    shrunk_factor,
-    windows,
-)
-from cadlag.sampling.contract import Apart, Array, Info, State, Target, find_start
+from cadlag.sampling import adaptation
+from cadlag.sampling.contract import Apart, Array, Info, State, Target, described, find_start
 from cadlag.sampling.laplace import find_modes
 
 _MAX_ENERGY_ERROR = 1000.0
+_WANTED_ACCEPT = 0.8  # mean acceptance statistic that the step size is tuned to
 _FEW = 10  # steps, whose average says little
 
 
-class _Point:
+class _Point(NamedTuple):
     """A phase-space point in whitened coordinates."""
 
-    __slots__ = ("gradient", "momentum", "position", "value")
-
-    def __init__(self, position: Array, momentum: Array, value: float, gradient: Array) -> None:
-        self.position = position
-        self.momentum = momentum
-        self.value = value
-        self.gradient = gradient
+    position: Array
+    momentum: Array
+    value: float
+    gradient: Array
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """What has been evaluated at the current position."""
 
     position: Array
@@ -136,16 +125,13 @@ class Nuts(Apart):
         The log density.
     n_warmup
         Iterations that adapt.
-    target_accept
-        Mean acceptance statistic that the step size is tuned to.
     max_depth
         Largest number of doublings.
     """
 
-    def __init__(self, target: Target, n_warmup: int, target_accept: float = 0.8, max_depth: int = 8) -> None:
-        self.target, self.n_warmup = target, n_warmup
-        self.target_accept, self.max_depth = target_accept, max_depth
-        self._windows = windows(n_warmup)
+    def __init__(self, target: Target, n_warmup: int, max_depth: int = 8) -> None:
+        self.target, self.n_warmup, self.max_depth = target, n_warmup, max_depth
+        self._windows = adaptation.windows(n_warmup)
         self._here: _Known | None = None
 
     def init(self, rng: np.random.Generator) -> State:
@@ -159,8 +145,8 @@ class Nuts(Apart):
         d = len(position)
         return {
             "position": position, "iteration": 0, "step_size": 0.0, "factor": np.eye(d) if factor is None else factor,
-            "averaging": restart_averaging(0.1),
-            "welford": nothing_seen(d),
+            "averaging": adaptation.restart_averaging(0.1),
+            "welford": adaptation.nothing_seen(d),
         }  # fmt: skip
 
     def evaluate(self, position: Array, level: float) -> tuple[float, Array]:
@@ -187,7 +173,7 @@ class Nuts(Apart):
         """One trajectory, and adaptation while in warm-up."""
         if self.target.dimension == 0:
             value = self.target.log_target(state["position"], level)
-            return state, _info(value, 1.0, 0, False, 0, 0.0)
+            return state, described(value, 1.0)
         if state["step_size"] == 0.0:
             state = self._tune_first_step(rng, state, level)
         end, info = self.transition(rng, state["position"], state["factor"], state["step_size"], level)
@@ -197,19 +183,18 @@ class Nuts(Apart):
             state = self._adapt(rng, state, info["accept"], level)
         return state, info
 
+    def _launch(self, rng: np.random.Generator, position: Array, level: float) -> tuple[_Point, float]:
+        """A position with a fresh momentum, and its energy."""
+        value, gradient = self.evaluate(position, level)
+        momentum = rng.standard_normal(len(position))
+        return _Point(position, momentum, value, gradient), 0.5 * float(momentum @ momentum) - value
+
+    @np.errstate(over="ignore", invalid="ignore")  # a trajectory that blows up is a divergence, not news
     def transition(
         self, rng: np.random.Generator, position: Array, factor: Array, step: float, level: float
     ) -> tuple[_Point, Info]:
         """One no-U-turn trajectory with given metric and step size."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that blows up is a divergence, not news
-            return self._double(rng, position, factor, step, level)
-
-    def _double(
-        self, rng: np.random.Generator, position: Array, factor: Array, step: float, level: float
-    ) -> tuple[_Point, Info]:
-        value, gradient = self.evaluate(position, level)
-        start = _Point(position, rng.standard_normal(len(position)), value, gradient)
-        energy = 0.5 * float(start.momentum @ start.momentum) - value
+        start, energy = self._launch(rng, position, level)
         trajectory = _Trajectory(self.target, level, factor, step, energy, rng)
         tree = _Tree(start, start, start, 0.0, start.momentum, False, False, 0.0, 0)
         depth = 0
@@ -219,15 +204,12 @@ class Nuts(Apart):
             tree = trajectory.merge(tree, outer, direction, biased=True)
             depth += 1
         accept = tree.accept_sum / max(tree.n_leapfrog, 1)
-        info = _info(tree.proposal.value, accept, tree.n_leapfrog, tree.diverging, trajectory.n_failures, step)
+        info = described(tree.proposal.value, accept, tree.n_leapfrog, tree.diverging, trajectory.n_failures, step)
         return tree.proposal, info
 
     def _tune_first_step(self, rng: np.random.Generator, state: State, level: float) -> State:
         """Double or halve until one leapfrog step is accepted about half the time."""
-        value, gradient = self.evaluate(state["position"], level)
-        momentum = rng.standard_normal(len(gradient))
-        start = _Point(state["position"], momentum, value, gradient)
-        energy = 0.5 * float(momentum @ momentum) - value
+        start, energy = self._launch(rng, state["position"], level)
         step = state["averaging"]["tried"]
 
         def accepted(size: float) -> bool:
@@ -240,22 +222,22 @@ class Nuts(Apart):
             step = step * 2.0 if grow else step * 0.5
             if accepted(step) != grow:
                 break
-        return {**state, "step_size": step, "averaging": restart_averaging(step)}
+        return {**state, "step_size": step, "averaging": adaptation.restart_averaging(step)}
 
     def _adapt(self, rng: np.random.Generator, state: State, accept: float, level: float) -> State:
-        averaging = average(state["averaging"], accept, self.target_accept)
+        averaging = adaptation.average(state["averaging"], accept, _WANTED_ACCEPT)
         state = {**state, "averaging": averaging, "step_size": averaging["tried"]}
         iteration = state["iteration"]
-        if self._windows and first_window(self.n_warmup) < iteration <= self._windows[-1]:
-            state["welford"] = accumulate(state["welford"], state["position"])
+        if self._windows and adaptation.first_window(self.n_warmup) < iteration <= self._windows[-1]:
+            state["welford"] = adaptation.accumulate(state["welford"], state["position"])
             if iteration in self._windows:
-                state = self._tune_first_step(rng, renew_metric(state), level)
+                state = self._tune_first_step(rng, adaptation.renew_metric(state), level)
         return self.freeze(state) if iteration == self.n_warmup else state
 
     def adopt(self, state: State, covariance: Array, count: int) -> State:
         """Take over a covariance learned elsewhere; the step size is found anew."""
-        averaging = restart_averaging(max(state["step_size"], 1e-6))
-        factor = shrunk_factor(covariance, count, state["factor"])
+        averaging = adaptation.restart_averaging(max(state["step_size"], 1e-6))
+        factor = adaptation.shrunk_factor(covariance, count, state["factor"])
         return {**state, "factor": factor, "step_size": 0.0, "averaging": averaging}
 
     def freeze(self, state: State) -> State:
@@ -265,10 +247,3 @@ class Nuts(Apart):
         if 0 < averaging["count"] < _FEW:  # the average starts far above the step that was found first
             step = min(step, 0.1 * math.exp(averaging["centre"]))
         return {**state, "step_size": step, "iteration": max(state["iteration"], self.n_warmup)}
-
-
-def _info(value: float, accept: float, n_leapfrog: int, diverging: bool, n_failures: int, step: float) -> Info:
-    return {
-        "log_target": value, "accept": accept, "n_gradients": float(n_leapfrog), "diverging": float(diverging),
-        "n_failures": float(n_failures), "step_size": step,
-    }  # fmt: skip

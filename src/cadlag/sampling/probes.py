@@ -1,6 +1,6 @@
 """f(x_i) at a few training rows i: what is watched of draws whose parts have no fixed names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,19 +38,7 @@ class Watched:
         self.kernel, self.target = make(target, n_warmup), target
         self._inputs = target.X[probe_rows(len(target.y))]
         self._seen: tuple[Array, Info] | None = None
-
-    @property
-    def rendezvous(self) -> Sequence[int]:
-        """Where the kernel's chains meet."""
-        return self.kernel.rendezvous
-
-    def init(self, rng: np.random.Generator) -> State:
-        """Where the kernel itself starts."""
-        return self.kernel.init(rng)
-
-    def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """What the kernel's chains learn from each other."""
-        return self.kernel.pool(states, history)
+        self.init, self.pool, self.rendezvous = self.kernel.init, self.kernel.pool, self.kernel.rendezvous
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """The kernel's step, and a look at the function."""

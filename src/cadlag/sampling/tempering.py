@@ -41,7 +41,7 @@ class Tempered(Apart):
             raise ValueError(
                 f"the first level of a ladder must be the exact one, {target.exact_level}, got {levels[0]}"
             )
-        self.target, self.n_warmup, self.levels = target, n_warmup, tuple(levels)
+        self.target, self.levels = target, tuple(levels)
         self.kernels: list[Kernel] = [make(target, n_warmup) for _ in levels]
 
     def init(self, rng: np.random.Generator) -> State:
@@ -53,19 +53,13 @@ class Tempered(Apart):
         """A step on every rung, then exchanges between neighbours, even and odd pairs in turn."""
         if level != self.levels[0]:
             raise ValueError(f"a ladder has its levels already and steps at its first, {self.levels[0]}, got {level}")
-        rungs, infos = [], []
-        for kernel, rung, own in zip(self.kernels, state["rungs"], self.levels):
-            moved, info = kernel.step(rng, rung, own)
-            rungs.append(moved)
-            infos.append(info)
-        swapped, tried = 0, 0
-        for i in range(state["iteration"] % 2, len(rungs) - 1, 2):
-            tried += 1
-            swapped += self._exchange(rng, rungs, i)
+        steps = [kernel.step(rng, rung, own) for kernel, rung, own in zip(self.kernels, state["rungs"], self.levels)]
+        rungs, infos = [rung for rung, _ in steps], [info for _, info in steps]
+        swaps = [self._exchange(rng, rungs, i) for i in range(state["iteration"] % 2, len(rungs) - 1, 2)]
         position = rungs[0]["position"]
         exact = self.target.log_target(position, self.levels[0])
         total = {key: sum(info[key] for info in infos) for key in ("n_gradients", "n_failures")}
-        info = {**infos[0], **total, "log_target": exact, "swap_accept": swapped / tried if tried else math.nan}
+        info = {**infos[0], **total, "log_target": exact, "swap_accept": sum(swaps) / len(swaps) if swaps else math.nan}
         return {"position": position, "rungs": rungs, "iteration": state["iteration"] + 1}, info
 
     def _exchange(self, rng: np.random.Generator, rungs: list[State], i: int) -> bool:
