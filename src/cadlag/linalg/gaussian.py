@@ -49,8 +49,7 @@ class Observed:
 
 def observe(y: Array, log_signal: Array, log_noise: Array | float) -> Observed:
     """Split the variance of each observation into process and noise, in logs."""
-    each = log_noise if isinstance(log_noise, np.ndarray) else np.full(1, log_noise)
-    return Observed(*_split(y, log_signal, each))
+    return Observed(*_split(y, log_signal, np.atleast_1d(log_noise)))
 
 
 @njit(cache=True, nogil=True)
@@ -81,17 +80,7 @@ def inverse(matrix: Array) -> tuple[Array, float]:
     factor = factorise(matrix)
     log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
     lapack.dpotri(factor, lower=0, overwrite_c=1)
-    return _mirrored(matrix), log_det
-
-
-@njit(cache=True, nogil=True)
-def _mirrored(lower: Array) -> Array:
-    out = np.empty_like(lower)
-    for k in range(len(lower)):
-        for h in range(k + 1):
-            out[k, h] = lower[k, h]
-            out[h, k] = lower[k, h]
-    return out
+    return np.tril(matrix) + np.tril(matrix, -1).T, log_det
 
 
 def lower_factor(matrix: Array) -> Array:
