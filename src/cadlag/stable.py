@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 from numpy.polynomial import chebyshev, legendre
-from scipy.special import gammaln, zeta
+from scipy.special import zeta
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -257,28 +257,13 @@ class PositiveStable:
         """E log S = gamma_E (1/a - 1)."""
         return float(np.euler_gamma) * (1.0 / self.index - 1.0)
 
-    @property
-    def var_log(self) -> float:
-        """Var log S = pi^2/6 (1/a^2 - 1)."""
-        return math.pi**2 / 6.0 * (1.0 / self.index**2 - 1.0)
-
-    def moment(self, r: float) -> float:
-        """E S^r = Gamma(1 - r/a)/Gamma(1 - r) for r < a, infinite otherwise."""
-        if self.index == 1.0:
-            return 1.0
-        if r >= self.index:
-            return math.inf
-        log_moment = float(gammaln(1.0 - r / self.index) - gammaln(1.0 - r))
-        return math.exp(log_moment) if log_moment < 709.0 else math.inf
-
-    def sample_log(self, rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> FloatArray:
+    def sample_log(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> FloatArray:
         """Draw log S by Kanter's formula."""
-        shape = () if size is None else size
         if self.index == 1.0:
-            return np.zeros(shape)
+            return np.zeros(size)
         # pi - U is uniform too, and resolved where A(U) is large; the floors are half a step of the generators
-        v = np.asarray(np.maximum(rng.uniform(0.0, math.pi, shape), math.pi * 2.0**-54))
-        e = np.asarray(np.maximum(rng.standard_exponential(shape), 2.0**-60))
+        v = np.asarray(np.maximum(rng.uniform(0.0, math.pi, size), math.pi * 2.0**-54))
+        e = np.asarray(np.maximum(rng.standard_exponential(size), 2.0**-60))
         return kanter(v.ravel(), e.ravel(), self.index, self.taylor).reshape(v.shape)
 
     def log_density(self, log_s: npt.ArrayLike) -> FloatArray:
@@ -288,8 +273,6 @@ class PositiveStable:
     def log_density_and_slope(self, log_s: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Log density of log S and its slope in log s; -inf and inf where they leave the floating-point range."""
         x = np.asarray(log_s, dtype=np.float64)
-        if x.ndim == 1 and x.flags.c_contiguous:
-            return density_of_log(x, *self.density_table)
         value, slope = density_of_log(np.ascontiguousarray(x).ravel(), *self.density_table)
         return value.reshape(x.shape), slope.reshape(x.shape)
 
