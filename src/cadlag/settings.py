@@ -85,7 +85,6 @@ class Whole(Setting):
     most: int
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not is_integer or value < self.least:
             return f"an integer of at least {self.least}"
@@ -100,7 +99,6 @@ class Number(Setting):
     most: float = sys.float_info.max
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         if self.above < _as_float(value) <= self.most:
             return ""
         is_bounded = self.above != 0.0 or self.most < sys.float_info.max
@@ -125,7 +123,6 @@ class Word(Setting):
     words: tuple[str, ...]
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         return "" if isinstance(value, str) and value in self.words else f"one of {', '.join(self.words)}"
 
 
@@ -134,7 +131,6 @@ class Truth(Setting):
     """True or False, and no other value that counts as such."""
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         return "" if isinstance(value, bool | np.bool_) else "True or False"
 
 
@@ -143,7 +139,6 @@ class Nothing(Setting):
     """None, for what is to be learned or chosen."""
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         return "" if value is None else "None"
 
 
@@ -152,7 +147,6 @@ class Function(Setting):
     """Something that can be called."""
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         return "" if callable(value) else "a callable"
 
 
@@ -163,7 +157,6 @@ class Positives(Setting):
     alone: bool = False
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         try:
             array = np.asarray(value)
         except (ValueError, TypeError, OverflowError):  # ragged, too deep, or too large for a number
@@ -181,7 +174,6 @@ class Seed(Setting):
     most: int = 2**128 - 1  # as many bits as numpy's own entropy
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         sources = np.random.SeedSequence | np.random.Generator | np.random.RandomState
         if value is None or isinstance(value, sources) or not Whole(0, self.most).wanted(value):
             return ""
@@ -196,7 +188,6 @@ class Either(Setting):
     kinds: tuple[Setting, ...]
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         return "" if any(not kind.wanted(value) for kind in self.kinds) else self.words
 
 
@@ -205,7 +196,6 @@ class Stability(Setting):
     """The index alpha of the stable law: 2, or where the density of its scales is resolved."""
 
     def wanted(self, value: Any) -> str:
-        """What the value must be, if it is not."""
         if outside := Number(0.0, 2.0).wanted(value):
             return outside
         low, high = RESOLVED
