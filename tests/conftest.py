@@ -54,10 +54,10 @@ def plain_map(M, order):
 def plain_recursion() -> Callable:
     """Σ_0 .. Σ_K by (1.6) from natural scales: `c` holds c_1 .. c_K."""
 
-    def matrices(X, s, c, order, divisor=1.0, constant=1.0):
+    def matrices(X, s, c, order, divisor=1.0):
         result = [(X * s) @ X.T / divisor]
         for scale in c:
-            result.append(constant * plain_map(1.0 + scale * result[-1], order))
+            result.append(plain_map(1.0 + scale * result[-1], order))
         return result
 
     return matrices

@@ -214,8 +214,8 @@ def test_map_is_twice_the_second_moment(order):
             density = np.exp(exponent) / (2.0 * np.pi * math.sqrt(np.linalg.det(block)))
             moment = np.einsum("a,b,ab->", weights, weights, (u * v) ** order * density) * reach.prod() / 4.0
             assert F[k, h] == pytest.approx(2.0 * moment, rel=1e-10)
-    half = kernels.layers(np.zeros((1, 1)), np.zeros(1), [], order, constant=0.5)
-    assert np.exp(half.log_variance[0]) == pytest.approx(0.5 * double_factorial(order), rel=1e-14)  # E relu² = ½
+    alone = kernels.layers(np.zeros((1, 1)), np.zeros(1), [], order)
+    assert np.exp(alone.log_variance[0]) == pytest.approx(double_factorial(order), rel=1e-14)  # 2 E relu² = 1
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -248,11 +248,9 @@ def test_permutations_and_principal_submatrices(order, depth):
 @pytest.mark.parametrize("order", range(4))
 def test_recursion_is_the_plain_one(order, plain_recursion):
     X, s, c = inputs(8, 3), np.array([0.3, 2.0, 1.1]), np.array([0.6, 1.7, 0.9])
-    for constant in (1.0, 0.5):
-        for depth in (1, 2, 3):
-            points = kernels.layers(X, np.log(c[0] * s), np.log(c[1:depth]), order, constant)
-            expected = plain_recursion(X, s, c[:depth], order, constant=constant)[-1]
-            assert_allclose(full(points), expected, rtol=1e-10)
+    for depth in (1, 2, 3):
+        points = kernels.layers(X, np.log(c[0] * s), np.log(c[1:depth]), order)
+        assert_allclose(full(points), plain_recursion(X, s, c[:depth], order)[-1], rtol=1e-10)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
@@ -307,7 +305,7 @@ def test_wide_network():
     first = np.maximum((rng.standard_normal((width, 2)) * np.sqrt(s)) @ X.T + rng.standard_normal((width, 1)), 0.0)
     moment = first.T @ first / width
     error = np.sqrt(((first**2).T @ (first**2) / width - moment**2) / width)
-    expected = full(kernels.layers(X, np.log(s), [], 1, constant=0.5))
+    expected = 0.5 * full(kernels.layers(X, np.log(s), [], 1))
     z = (moment - expected) / error
     assert np.abs(z).max() < 4.5
     # Given the first layer, the units of the second are independent normals with covariance 11ᵀ + c_2·moment.
@@ -315,8 +313,8 @@ def test_wide_network():
     second = np.maximum(rng.standard_normal((width, 5)) @ root.T, 0.0)
     moment2 = second.T @ second / width
     own = np.sqrt(((second**2).T @ (second**2) / width - moment2**2) / width)
-    inherited = 0.5 * c2 * error.max()  # |∂F| <= 1 in the arguments of F_1, times the constant ½
-    expected2 = full(kernels.layers(X, np.log(s), [math.log(c2)], 1, constant=0.5))
+    inherited = 0.5 * c2 * error.max()  # |∂F| <= 1 in the arguments of F_1, times ½
+    expected2 = 0.5 * full(kernels.layers(X, np.log(s), [math.log(0.5 * c2)], 1))
     assert (np.abs(moment2 - expected2) < 4.5 * (own + inherited)).all()
     assert (np.abs(moment2 - 2.0 * expected2) > 10.0 * (own + inherited)).all()  # it does tell ½ from 1
 

@@ -17,16 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag import kernels
 from cadlag.data import Scaling
 from cadlag.kernel_process.atom import Scales
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.linalg import gaussian
-from cadlag.linalg.gaussian import LOG_2PI
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import LOG_2PI, Array
 
 LEAPS = 32  # for each group
 STEPS = (-1.0, 0.7)  # powers of ten: how far a log scale walks
@@ -86,9 +83,7 @@ class GroupedProcess(KernelProcess):
     @cached_property
     def one(self) -> KernelProcess:
         """The process of one group, without centre."""
-        return KernelProcess(
-            self.X, self.y, self.alpha, self.order, self.depth, self.preset, self.likelihood, self.constant,
-        )  # fmt: skip
+        return KernelProcess(self.X, self.y, self.alpha, self.order, self.depth, self.preset, self.likelihood)
 
     @cached_property
     def n_scales(self) -> int:
@@ -106,8 +101,10 @@ class GroupedProcess(KernelProcess):
 
     def own_position(self, position: Array, group: int) -> Array:
         """The position of one group alone, as `one` reads it: its log scales, then log σ²."""
-        size = self.one.n_scales
-        return np.concatenate((position[group * size : (group + 1) * size], position[self._end_of_centres :]))
+        return np.concatenate((position[self._scales_of(group)], position[self._end_of_centres :]))
+
+    def _scales_of(self, group: int) -> slice:
+        return slice(group * self.one.n_scales, (group + 1) * self.one.n_scales)
 
     def centres(self, positions: Array) -> Array:
         """The centres in positions, 0 where a column has none, (..., G, p)."""
@@ -127,19 +124,12 @@ class GroupedProcess(KernelProcess):
         weights, inner = np.stack([own.log_weights for own in each]), np.stack([own.log_inner for own in each])
         return GroupScales(weights, inner, 0.0, each[0].log_noise, log_outputs, self.centres(position))
 
-    def named(self, positions: Array) -> dict[str, Array]:
-        """Draws by name; all but the noise's have, when there are several groups, an axis for them before their own."""
-        values = {}
-        if self.n_scales:
-            own = self.one.named(self._by_group(positions[..., : self.n_scales]))
-            values = {name: draws for name, draws in own.items() if name != "noise_variance"}
+    def named_parts(self, positions: Array) -> dict[str, Array]:
+        """Scales and centres by name; when there are several groups, with an axis for them before their own."""
+        values = self.one.named_parts(self._by_group(positions[..., : self.n_scales]))
         if self.n_centred:
             values["centers"] = self.centres(positions)[..., -self.n_centred :]
-        if self.n_groups == 1:
-            values = {name: draws[..., 0, :] for name, draws in values.items()}
-        if self.likelihood.n_unknown:
-            values["noise_variance"] = np.exp(positions[..., -1])
-        return values
+        return values if self.n_groups > 1 else {name: draws[..., 0, :] for name, draws in values.items()}
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Names of one group's scales, of its centre, and of the rows at which the function is watched."""
@@ -178,7 +168,7 @@ class GroupedProcess(KernelProcess):
         """The recursion's diagonals and unit vectors in every group."""
         inputs = self.X if X is None else X
         each = tuple(
-            kernels.layers(inputs - m, weights, inner, self.order, self.constant)
+            kernels.layers(inputs - m, weights, inner, self.order)
             for m, weights, inner in zip(scales.centres, scales.log_weights, scales.log_inner)
         )
         logs = np.stack([part.log_variance for part in each]) + scales.log_outputs[:, None]
@@ -257,11 +247,10 @@ class GroupedProcess(KernelProcess):
     def _renew(self, rng: np.random.Generator, position: Array) -> Array:
         """A group, or only its centre, from the prior."""
         proposal, fresh, group = position.copy(), self.sample_prior(rng), int(rng.integers(self.n_groups))
-        parts = [self._centre_of(group)]
+        centre, scales = self._centre_of(group), self._scales_of(group)
+        proposal[centre] = fresh[centre]
         if not self.n_centred or rng.random() < 0.5:
-            parts.append(slice(group * self.one.n_scales, (group + 1) * self.one.n_scales))
-        for part in parts:
-            proposal[part] = fresh[part]
+            proposal[scales] = fresh[scales]
         return proposal
 
     def _shift(self, rng: np.random.Generator, position: Array) -> Array:

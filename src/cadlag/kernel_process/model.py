@@ -18,20 +18,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag import kernels
 from cadlag.kernel_process.atom import Atom, Points, Scales
 from cadlag.likelihood import GAUSSIAN, Gaussian
 from cadlag.linalg import gaussian
+from cadlag.linalg.gaussian import Array
 from cadlag.model import Model
 from cadlag.names import distinct, labels_beside
 from cadlag.sampling.ladder import PowerLadder
 from cadlag.stable import PositiveStable, positive_stable
 
-Array = NDArray[np.float64]
-
-PRESETS = ("theorem", "prop2", "published_code")
+PRESETS = {"theorem": (2, 1), "prop2": (2, 0), "published_code": (1, 0)}  # random c's: the first, how far beyond K
 _LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
 
 
@@ -55,8 +53,6 @@ class KernelProcess(PowerLadder, Model):
         Which scales are random.
     likelihood
         The law of responses given the function.
-    constant
-        Factor on F_δ: 1 for the paper's 1/π, ½ for the literal network.
     """
 
     X: Array
@@ -66,7 +62,6 @@ class KernelProcess(PowerLadder, Model):
     depth: int = 1
     preset: str = "theorem"
     likelihood: Gaussian = GAUSSIAN
-    constant: float = 1.0
     _buffers: dict[tuple[str, int], Array] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -82,10 +77,8 @@ class KernelProcess(PowerLadder, Model):
     @cached_property
     def random_layers(self) -> tuple[int, ...]:
         """The indices k of the random c_k."""
-        first, last = {"theorem": (2, self.depth + 1), "prop2": (2, self.depth), "published_code": (1, self.depth)}[
-            self.preset
-        ]
-        return tuple(range(first, last + 1))
+        first, beyond = PRESETS[self.preset]
+        return tuple(range(first, self.depth + beyond + 1))
 
     @cached_property
     def n_scales(self) -> int:
@@ -132,13 +125,16 @@ class KernelProcess(PowerLadder, Model):
 
     def named(self, positions: Array) -> dict[str, Array]:
         """Draws by name, on their natural scale."""
+        noise = {"noise_variance": np.exp(positions[..., -1])} if self.likelihood.n_unknown else {}
+        return self.named_parts(positions) | noise
+
+    def named_parts(self, positions: Array) -> dict[str, Array]:
+        """The same without the noise."""
         p, values = self.n_inputs, {}
         if self.n_scales:
             values["input_scales"] = np.exp(positions[..., :p])
             if self.random_layers:
                 values["layer_scales"] = np.exp(positions[..., p : self.n_scales])
-        if self.likelihood.n_unknown:
-            values["noise_variance"] = np.exp(positions[..., -1])
         return values
 
     def labels(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -174,7 +170,7 @@ class KernelProcess(PowerLadder, Model):
     def layers(self, scales: Any, X: Array | None = None) -> Points:
         """The recursion's diagonals and unit vectors."""
         inputs = self.X if X is None else X
-        return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order, self.constant)
+        return kernels.layers(inputs, scales.log_weights, scales.log_inner, self.order)
 
     def cross(self, rows: Points, columns: Points) -> Array:
         """Correlations of the function between two sets of inputs, (m, n)."""
@@ -253,7 +249,7 @@ class KernelProcess(PowerLadder, Model):
         log_c1 = self.log_layer_scale(position, 1)
         yield (inputs * np.exp(scales.log_weights - log_c1)) @ inputs.T
         for k in range(1, self.depth + 1):
-            points = kernels.layers(inputs, scales.log_weights, scales.log_inner[: k - 1], self.order, self.constant)
+            points = kernels.layers(inputs, scales.log_weights, scales.log_inner[: k - 1], self.order)
             lower = np.tril(kernels.correlations(points, np.ones(len(inputs))))
             sd = np.exp(0.5 * points.log_variance)
             yield (lower + np.tril(lower, -1).T) * np.outer(sd, sd)

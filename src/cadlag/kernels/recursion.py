@@ -97,10 +97,10 @@ def _carry(
     return unit, inputs, roots, inverse_norm, b, g, log_variance
 
 
-def layers(X: Array, log_weights: Array, log_scales: Array, order: int, constant: float = 1.0) -> Layers:
+def layers(X: Array, log_weights: Array, log_scales: Array, order: int) -> Layers:
     """Carry the diagonal of the recursion for one set of inputs."""
     log_weights, log_scales = np.asarray(log_weights, dtype=float), np.asarray(log_scales, dtype=float)
-    return Layers(order, *_carry(X, log_weights, log_scales, order, _log_double_factorial(order) + math.log(constant)))
+    return Layers(order, *_carry(X, log_weights, log_scales, order, _log_double_factorial(order)))
 
 
 @njit(**SUMS)
