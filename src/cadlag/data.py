@@ -2,16 +2,14 @@
 
 import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cadlag.sampling.contract import Array
 from cadlag.sampling.progress import warn_caller
-
-Array = NDArray[np.float64]
 
 LARGEST = 1e150
 LEAST_SPREAD = 1e-152  # of a response: its square is still a normal number
@@ -77,7 +75,7 @@ def refuse_foreign(name: str, values: Any) -> None:
     """Refuse text and dates, which a conversion to numbers would take or refuse without saying where."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         place = tuple(index[0] for index in np.nonzero(np.ma.getmaskarray(values)))
-        raise ValueError(f"{name} is masked at {_where(place, None)}: fill in or leave out such rows")
+        raise ValueError(f"{name} is masked at {_where(place)}: fill in or leave out such rows")
     for column, part in _parts(values):
         if part.dtype.kind in "biufc":
             continue
@@ -89,13 +87,11 @@ def refuse_foreign(name: str, values: Any) -> None:
                 )
 
 
-def _parts(values: Any) -> Iterator[tuple[Any, np.ndarray]]:
+def _parts(values: Any) -> Iterable[tuple[Any, np.ndarray]]:
     """A data frame column by column, anything else in one piece."""
-    if not hasattr(values, "columns"):
-        yield None, np.asarray(values)
-        return
-    for column in values.columns:
-        yield column, np.asarray(values[column])
+    if hasattr(values, "columns"):
+        return ((column, np.asarray(values[column])) for column in values.columns)
+    return [(None, np.asarray(values))]
 
 
 def _where(place: tuple[Any, ...], columns: Any = None) -> str:

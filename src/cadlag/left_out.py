@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
-from cadlag.linalg.gaussian import LeftOut
+from cadlag.linalg.gaussian import Array, LeftOut
 from cadlag.predictive import Predictive
-
-Array = NDArray[np.float64]
 
 TRUSTED = 0.7  # of k̂
 _FEWEST = 25  # draws that a tail can be fitted to

@@ -13,12 +13,10 @@ from typing import Self
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from cadlag.metrics import crps_normal_mixture
-
-FloatArray = NDArray[np.float64]
+from cadlag.metrics import FloatArray, crps_normal_mixture
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cadlag.linalg import gaussian
+from cadlag.linalg.gaussian import Array
 
-Array = NDArray[np.float64]
 Points = Any  # what a process carries for a set of inputs, `log_variance` among it: kernels.Layers, or several of them
 
 

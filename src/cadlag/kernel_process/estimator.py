@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from cadlag.data import require_memory
@@ -14,13 +13,11 @@ from cadlag.inference import as_generator
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import PRESETS, KernelProcess
 from cadlag.likelihood import Gaussian
-from cadlag.linalg.gaussian import sample_normal
+from cadlag.linalg.gaussian import Array, sample_normal
 from cadlag.regressor import KINDS, Need, Regressor, exact_fit
 from cadlag.sampling import LEAPING, SAMPLERS
 from cadlag.sampling.probes import Watched
 from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, Setting, Truth, Whole, Word, shared
-
-Array = NDArray[np.float64]
 
 
 class StableKernelRegressor(Regressor):

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.special import gamma, kv
 
-Array = NDArray[np.float64]
+from cadlag.kernels.arc_cosine import Array
 
 CORRELATIONS = ("expsep", "exp", "matern")
 _EXPONENTIAL = 0.0  # stands for ν where there is none

@@ -9,12 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from cadlag.linalg.gaussian import LOG_2PI, MarginalGradient, Observed, differentiate, factorise
-
-Array = NDArray[np.float64]
+from cadlag.linalg.gaussian import LOG_2PI, Array, MarginalGradient, Observed, differentiate, factorise
 
 _COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 

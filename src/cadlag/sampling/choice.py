@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from cadlag.sampling.contract import Array
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -4,11 +4,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cadlag.sampling.contract import Forgetful
-
-Array = NDArray[np.float64]
+from cadlag.sampling.contract import Array, Forgetful
 
 
 class PowerLadder(Forgetful):
