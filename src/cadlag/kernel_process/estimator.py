@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from cadlag.sampling.probes import Watched
 from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, Setting, Truth, Whole, Word, shared
 
 
+@dataclass(eq=False, repr=False)
 class StableKernelRegressor(Regressor):
     """Bayesian regression with the deep α-stable kernel process.
 
@@ -109,49 +111,26 @@ class StableKernelRegressor(Regressor):
         "n_groups": Whole(1, 100, of_run=True),
     }
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        depth: int = 1,
-        order: int = 1,
-        preset: str = "theorem",
-        fit_intercept: bool = True,
-        noise_variance: Any = None,
-        noise_prior_on: str = "variance",
-        sampler: str = "nuts",
-        n_draws: int = 1000,
-        n_warmup: int = 1000,
-        n_chains: int = 4,
-        n_jobs: int | None = None,
-        standardize: bool | str = True,
-        point: str = "median",
-        n_atoms: int = 1000,
-        max_memory: float | None = None,
-        progress: Any = False,
-        random_state: Any = None,
-        centers: bool = False,
-        n_groups: int = 1,
-    ) -> None:
-        self.alpha = alpha
-        self.depth = depth
-        self.order = order
-        self.preset = preset
-        self.fit_intercept = fit_intercept
-        self.noise_variance = noise_variance
-        self.noise_prior_on = noise_prior_on
-        self.sampler = sampler
-        self.n_draws = n_draws
-        self.n_warmup = n_warmup
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.standardize = standardize
-        self.point = point
-        self.n_atoms = n_atoms
-        self.max_memory = max_memory
-        self.progress = progress
-        self.random_state = random_state
-        self.centers = centers
-        self.n_groups = n_groups
+    alpha: float = 1.0
+    depth: int = 1
+    order: int = 1
+    preset: str = "theorem"
+    fit_intercept: bool = True
+    noise_variance: Any = None
+    noise_prior_on: str = "variance"
+    sampler: str = "nuts"
+    n_draws: int = 1000
+    n_warmup: int = 1000
+    n_chains: int = 4
+    n_jobs: int | None = None
+    standardize: bool | str = True
+    point: str = "median"
+    n_atoms: int = 1000
+    max_memory: float | None = None
+    progress: Any = False
+    random_state: Any = None
+    centers: bool = False
+    n_groups: int = 1
 
     # The model -------------------------------------------------------------------------------------------------------
 

@@ -70,11 +70,6 @@ class KernelProcess(PowerLadder, Model):
         return positive_stable(self.alpha)
 
     @cached_property
-    def n_inputs(self) -> int:
-        """Number of columns, p."""
-        return self.X.shape[1]
-
-    @cached_property
     def random_layers(self) -> tuple[int, ...]:
         """The indices k of the random c_k."""
         first, beyond = PRESETS[self.preset]
