@@ -1,10 +1,13 @@
-"""run(model, random_state) -> Draws: three ways to infer, by Markov chains, by a maximum, by an ascent.
+"""run(model, random_state) -> Draws: ways to infer, by Markov chains, a maximum, an ascent, a first look.
 
-Chains take any transition kernel of :mod:`cadlag.sampling`; the other two ask the model, which knows what it maximises
+Chains take any transition kernel of :mod:`cadlag.sampling`; the others ask the model, which knows what it maximises
 (`maximise`) or climbs (`climb`). Another way to infer is another class here with `run` and `complaint`.
 """
 
-from collections.abc import Iterator
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -15,13 +18,18 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cadlag.posterior import Posterior
-from cadlag.sampling.chains import Plan, Store, new_chains, run
+from cadlag.sampling.chains import Block, Plan, Store, new_chains, run
 from cadlag.sampling.checkpoint import Checkpoint
 from cadlag.sampling.contract import InterruptedFitWarning
-from cadlag.sampling.progress import reporter, warn_caller
+from cadlag.sampling.progress import reporter, tell, warn_caller
+from cadlag.sampling.weighing import weigh
 from cadlag.settings import SHARED
+from cadlag.trust import Trust
 
 Array = NDArray[np.float64]
+
+MOST_GROWTH = 8  # of warm-up and of draws, in rounds
+MOST_CHAINS = 48
 
 
 class Draws(NamedTuple):
@@ -37,12 +45,31 @@ class Draws(NamedTuple):
         Where each chain stands, to go on from.
     model
         The model as it has learned, where learning changes it.
+    trust
+        How far the draws can be trusted, where that has been looked at.
+    seed
+        That of the chains, from which more of them may begin.
     """
 
     positions: Array
     stats: dict[str, Array]
     chains: list[Any]
     model: Any = None
+    trust: Trust | None = None
+    seed: np.random.SeedSequence | None = None
+
+
+class Reach(NamedTuple):
+    """How far chains go: how many of them, iterations dropped, draws kept of each."""
+
+    n_chains: int
+    n_dropped: int
+    n_kept: int
+
+    @property
+    def total(self) -> int:
+        """Iterations of each chain."""
+        return self.n_dropped + self.n_kept
 
 
 @dataclass(frozen=True)
@@ -63,6 +90,10 @@ class Chains:
         Workers.
     progress
         Whether, or to whom, to report.
+    group
+        How many chains meet with each other; None for all.
+    judge
+        What looks at draws and says how far they can be trusted, given the size of a group.
     """
 
     kernel: Any
@@ -71,44 +102,183 @@ class Chains:
     n_draws: int
     n_jobs: int | None = None
     progress: Any = field(default=False, compare=False)
+    group: int | None = None
+    judge: Callable[[Draws, int], Trust | None] = field(default=lambda draws, group: None, compare=False)
 
     def run(self, model: Any, random_state: Any, checkpoint: Checkpoint | None = None) -> Draws:
         """Warm up and draw, going on from what a checkpoint holds."""
-        total = self.n_warmup + self.n_draws
+        reach = Reach(self.n_chains, self.n_warmup, self.n_draws)
         seed, store = as_seed(random_state), Store(self.n_chains)
         if checkpoint is not None:
-            seed, store = np.random.SeedSequence(checkpoint.entropy), checkpoint.up_to(total)
+            seed, store = np.random.SeedSequence(checkpoint.entropy), checkpoint.up_to(reach.total)
         with _blaming(checkpoint.directory if checkpoint is not None and store.reached(0) else None):
-            return self._advance(model, new_chains(seed, self.n_chains), total, store, self.n_warmup)
+            return self._go_on(model, seed, [], reach, store)._replace(seed=seed)
 
     def extend(self, model: Any, before: Draws, n_draws: int) -> Draws:
         """More draws, going on where the chains stand."""
-        done = before.chains[0]["done"]
-        found = self._advance(model, before.chains, done + n_draws, Store(len(before.chains)), done)
-        positions = np.concatenate([before.positions, found.positions], axis=1)
-        stats = {name: np.concatenate([before.stats[name], found.stats[name]], axis=1) for name in found.stats}
-        return Draws(positions, stats, found.chains)
+        reach, store = _as_store(before)
+        reach = reach._replace(n_kept=reach.n_kept + n_draws)
+        return self._look(self._advance(model, before.chains, reach, store)[0])._replace(seed=before.seed)
 
     def complaint(self, model: Any, posterior: Posterior) -> str | None:
         """What to warn of, if the chains do not agree."""
         return posterior.complaint()
 
-    def _advance(self, model: Any, chains: Any, total: int, store: Store, keep_from: int) -> Draws:
+    def _go_on(
+        self, model: Any, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store
+    ) -> Draws:
+        return self._look(self._advance(model, self._enough(seed, chains, reach, store), reach, store)[0])
+
+    def _enough(self, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store) -> list[Any]:
+        """The chains, and new ones where more are wanted."""
+        store.widen(reach.n_chains)
+        return [*chains, *new_chains(seed, reach.n_chains - len(chains), len(chains))]
+
+    def _look(self, draws: Draws) -> Draws:
+        return draws._replace(trust=self.judge(draws, self.group or len(draws.chains)))
+
+    def _advance(self, model: Any, chains: Any, reach: Reach, store: Store) -> tuple[Draws, bool]:
+        """The draws up to somewhere, or to where an interruption came; and whether it came to the end."""
         try:
-            plan = Plan(self.kernel, self.n_warmup)
-            finished = run(model, plan, chains, total, store, self.n_jobs, reporter(self.progress, "sampling"))
+            plan = Plan(self.kernel, self.n_warmup, group=self.group)
+            finished = run(model, plan, chains, reach.total, store, self.n_jobs, reporter(self.progress, "sampling"))
         except ArithmeticError as error:
             raise ValueError(f"these data cannot be fitted as they are: {error}") from error
-        end = total if finished else _common_end(store)
-        if end - keep_from < 1:
+        end = reach.total if finished else _common_end(store, len(chains))
+        if end - reach.n_dropped < 1:
             raise KeyboardInterrupt("interrupted before the first draw was kept: there is nothing to return")
         if not finished:
-            kept = f"interrupted: {end - keep_from} draws a chain are kept, extend() adds more"
+            kept = f"interrupted: {end - reach.n_dropped} draws a chain are kept, extend() adds more"
             warn_caller(kept, InterruptedFitWarning)
-        skip = keep_from - store.blocks[0][0].start
-        positions = np.stack([store.history(c, end - store.blocks[c][0].start)[skip:] for c in range(len(chains))])
-        stats = {name: _stat(store, name, keep_from, end) for name in store.blocks[0][0].stats}
-        return Draws(positions, stats, [state for c in range(len(chains)) if (state := store.chain_at(c, end))])
+        parts = [store.between(c, reach.n_dropped, end) for c in range(len(chains))]
+        stats = {name: np.stack([said[name] for _, said in parts]) for name in parts[0][1]}
+        ends = [state for c in range(len(chains)) if (state := store.chain_at(c, end))]
+        return Draws(np.stack([positions for positions, _ in parts]), stats, ends), finished
+
+
+@dataclass(frozen=True)
+class Rounds(Chains):
+    """Chains in rounds, until their predictions are precise enough and no longer drift.
+
+    A round is a reach. If the chains drift, all of them go on and twice as much is dropped; if their parameters agree,
+    or nearly, more draws are kept of each; if they do not, more chains begin. What comes next depends on counts and
+    draws, never on the clock, which only ends a run.
+
+    Attributes
+    ----------
+    precision
+        Standard error of the predictions that is wanted, in predictive standard deviations.
+    free
+        Which of n_chains, n_draws and n_warmup may grow.
+    max_seconds
+        No round begins later than this.
+    """
+
+    precision: float = 0.2
+    free: frozenset[str] = frozenset(("n_chains", "n_draws", "n_warmup"))
+    max_seconds: float | None = None
+
+    def sharpen(self, model: Any, before: Draws) -> Draws:
+        """More rounds, going on where the chains stand."""
+        assert before.seed is not None
+        reach, store = _as_store(before)
+        found = self._go_on(model, before.seed, before.chains, reach, store, before if before.trust else None)
+        return found._replace(seed=before.seed)
+
+    def _go_on(
+        self, model: Any, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store,
+        draws: Draws | None = None,
+    ) -> Draws:  # fmt: skip
+        started, report = time.monotonic(), reporter(self.progress, "sampling")
+        while True:
+            if draws is None:
+                draws = self._look(self._advance(model, self._enough(seed, chains, reach, store), reach, store)[0])
+            following = self._next(reach, draws.trust)
+            late = self.max_seconds is not None and time.monotonic() - started >= self.max_seconds
+            short = len(draws.positions[0]) < reach.n_kept  # interrupted
+            if following is None or late or short:
+                return draws
+            tell(report, f"{_state(draws.trust)}; {_change(reach, following)}")
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", InterruptedFitWarning)
+                    found = self._advance(model, self._enough(seed, draws.chains, following, store), following, store)
+            except (KeyboardInterrupt, InterruptedFitWarning):
+                warn_caller("interrupted: the draws of the last whole round are kept", InterruptedFitWarning)
+                return draws
+            reach, draws = following, self._look(found[0])
+
+    def _next(self, reach: Reach, trust: Trust | None) -> Reach | None:
+        """What the next round reaches, or None where nothing more is wanted or possible."""
+        if trust is None:
+            return None
+        unknown, precise = math.isnan(trust.reproducibility), trust.reproducibility <= self.precision
+        if trust.agree and trust.enough and precise:
+            return None
+        n_chains, n_dropped, n_kept = reach
+        longer = reach._replace(n_dropped=2 * n_dropped)
+        more = reach._replace(n_kept=2 * n_kept)
+        wider = reach._replace(n_chains=n_chains + 4 * math.ceil(n_chains / 8))
+        mixing = trust.agree or (trust.close and (precise or unknown))
+        if trust.drifting and not (trust.agree and trust.enough):
+            return longer if "n_warmup" in self.free and longer.n_dropped <= MOST_GROWTH * self.n_warmup else None
+        if mixing and "n_draws" in self.free and more.n_kept <= MOST_GROWTH * self.n_draws:
+            return more
+        if precise or "n_chains" not in self.free or wider.n_chains > MOST_CHAINS:
+            return None
+        return wider
+
+
+def _state(trust: Trust | None) -> str:
+    """What a round has found, in a few words."""
+    if trust is None or math.isnan(trust.reproducibility):
+        return "precision unknown"
+    return f"precision so far {trust.reproducibility:.2f}{', still climbing' if trust.drifting else ''}"
+
+
+def _change(reach: Reach, following: Reach) -> str:
+    """What the next round adds."""
+    if following.n_chains > reach.n_chains:
+        return f"{following.n_chains - reach.n_chains} more chains"
+    if following.n_dropped > reach.n_dropped:
+        return f"longer warm-up, {following.n_dropped} iterations"
+    return f"more draws, {following.n_kept} a chain"
+
+
+def _as_store(before: Draws) -> tuple[Reach, Store]:
+    """How far chains have come, and what is known of them as a store."""
+    n_chains, n_kept, _ = before.positions.shape
+    done, store = before.chains[0]["done"], Store(n_chains)
+    for c, chain in enumerate(before.chains):
+        stats = {name: values[c] for name, values in before.stats.items()}
+        store.add(c, Block(done - n_kept, before.positions[c], stats, chain, 0.0))
+    return Reach(n_chains, done - n_kept, n_kept), store
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Draws about a few modes, taken by weights that say how well a mixture of t laws there stands for the posterior.
+
+    The mixture is fitted again to what has been weighed, a few times; nothing is sampled until it is right, so that
+    this is a first look and says of itself that it is one.
+    """
+
+    n_draws: int
+
+    def run(self, model: Any, random_state: Any, checkpoint: Checkpoint | None = None) -> Draws:
+        """Climb, weigh and take draws."""
+        rng = np.random.default_rng(as_seed(random_state))
+        with threadpool_limits(1, user_api="blas"):
+            try:
+                found = weigh(rng, model, self.n_draws)
+            except ArithmeticError as error:
+                raise ValueError(f"these data cannot be fitted as they are: {error}") from error
+        stats = {name: values[None] for name, values in found.stats.items()}
+        return Draws(found.positions[None], stats, [])
+
+    def complaint(self, model: Any, posterior: Posterior) -> str | None:
+        """Nothing: the verdict says what it is."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -174,6 +344,19 @@ def as_seed(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(random_state))
 
 
+def seed_tree(seed: np.random.SeedSequence) -> dict[str, Any]:
+    """A seed as a file can hold it."""
+    return {"entropy": seed.entropy, "spawn_key": [int(k) for k in seed.spawn_key]}
+
+
+def seed_from(tree: Any) -> np.random.SeedSequence:
+    """The seed that a file holds."""
+    try:
+        return np.random.SeedSequence(tree["entropy"], spawn_key=tuple(tree["spawn_key"]))
+    except (LookupError, TypeError, ValueError, OverflowError):
+        raise ValueError("its seed is damaged") from None
+
+
 @contextmanager
 def _blaming(checkpoint: str | PathLike[str] | None) -> Iterator[None]:
     """Say of chains that came from files and cannot go on that the files are to blame."""
@@ -188,15 +371,7 @@ def _blaming(checkpoint: str | PathLike[str] | None) -> Iterator[None]:
         ) from error
 
 
-def _common_end(store: Store) -> int:
+def _common_end(store: Store, n_chains: int) -> int:
     """The last iteration at which every chain has the end of a block."""
-    ends = [{block.end for block in blocks} for blocks in store.blocks]
+    ends = [{block.end for block in blocks} for blocks in store.blocks[:n_chains]]
     return max(set.intersection(*ends), default=0)
-
-
-def _stat(store: Store, name: str, start: int, end: int) -> Array:
-    rows = []
-    for blocks in store.blocks:
-        offset = blocks[0].start
-        rows.append(np.concatenate([block.stats[name] for block in blocks])[start - offset : end - offset])
-    return np.stack(rows)

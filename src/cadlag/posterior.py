@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-RHAT_LIMIT = 1.01
+RHAT_LIMIT = 1.01  # beyond what the R-hat of as many chains of one law comes to
 ESS_LIMIT = 400.0
+_FEWEST_EFFECTIVE = 100.0  # draws, below which R-hat itself is too uncertain to allow for
 _FEWEST_DRAWS = 4
 _UNKNOWN = (float("nan"), float("nan"), float("nan"))
 
@@ -198,6 +199,8 @@ class Posterior:
             known = len(values) and not np.all(np.isnan(values))
             out[f"worst_{key}"] = float(values[worst(values)]) if known else float("nan")
             out[f"worst_{key}_parameter"] = str(table["parameter"][worst(values)]) if known else ""
+            if key == "rhat":
+                out["rhat_limit"] = rhat_limit(self.n_chains, float(table["ess_bulk"][worst(values)]) if known else 0.0)
         for key in ("n_failures", "diverging"):
             if key in self.stats:
                 out["n_divergences" if key == "diverging" else key] = int(np.nansum(self.stats[key]))
@@ -220,9 +223,10 @@ class Posterior:
         parts = []
         if self.draws and self.n_draws < _FEWEST_DRAWS:
             parts.append(f"{self.n_draws} draws a chain are too few to tell")
-        if found["worst_rhat"] > RHAT_LIMIT:
+        if found["worst_rhat"] > found["rhat_limit"]:
             parts.append(
-                f"R-hat of {found['worst_rhat_parameter']} is {found['worst_rhat']:.3f} (wanted at most {RHAT_LIMIT})"
+                f"R-hat of {found['worst_rhat_parameter']} is {found['worst_rhat']:.3f} "
+                f"(wanted at most {found['rhat_limit']:.3f})"
             )
         if found["worst_ess_bulk"] < ESS_LIMIT:
             parts.append(
@@ -254,6 +258,11 @@ class Posterior:
         dims = {name: ["group", f"{name}_entry"][4 - self.draws[name].ndim :] for name in named}
         coords = {f"{name}_entry": labels for name, labels in named.items()}
         return _to_arviz(groups, dims, coords)
+
+
+def rhat_limit(n_chains: int, n_effective: float) -> float:
+    """1.01 and K/ESS, by which R-hat of K chains of one law exceeds one."""
+    return RHAT_LIMIT + n_chains / max(n_effective, _FEWEST_EFFECTIVE)
 
 
 def _diagnose(values: Array) -> tuple[float, float, float]:

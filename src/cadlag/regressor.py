@@ -13,6 +13,7 @@ import numbers
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
@@ -34,7 +35,7 @@ from cadlag.data import (
     require_memory,
     warn_of_constants,
 )
-from cadlag.inference import Ascent, Chains, Draws, Maximum, as_generator, as_seed
+from cadlag.inference import Ascent, Chains, Draws, Maximum, Reach, Rounds, as_generator, as_seed, seed_from, seed_tree
 from cadlag.left_out import LeaveOneOut
 from cadlag.linalg.gaussian import sample_normal
 from cadlag.names import grouped_columns, input_names, refuse_twice
@@ -45,6 +46,7 @@ from cadlag.sampling.checkpoint import Checkpoint
 from cadlag.sampling.progress import warn_caller
 from cadlag.settings import FREE, MOST_DRAWS, SHARED, Setting, Whole, plain, shown
 from cadlag.storage import checked, write_tree
+from cadlag.trust import FAST, UNFINISHED, Trust, probe_inputs
 
 Array = NDArray[np.float64]
 
@@ -52,6 +54,11 @@ KINDS = ("observation", "function")
 _CHUNK_BYTES = 2**28
 _SAID_OF_A_DRAW = 16  # numbers, about
 _REPEATS = 4  # permutations averaged for the relevance of an input
+FIXED = Reach(4, 1000, 1000)  # chains, warm-up and draws that do not grow
+_AUTO = "auto"
+_COUNTS = ("n_chains", "n_warmup", "n_draws")
+_LOOK = 3e10  # operations, about, for a look at how precise the predictions are
+_FEWEST_SEEN = 20  # draws of each chain in such a look
 
 
 class Need(NamedTuple):
@@ -70,13 +77,19 @@ class Regressor(RegressorMixin, BaseEstimator):
     _least_noise: ClassVar[float] = 0.0  # of a known noise variance, in units of that of y
     _extends: ClassVar[bool] = True  # whether there are chains to go on with
     _conditions: ClassVar[bool] = True  # whether a draw is a Gaussian process given the data, which leaves rows out
+    _meets: ClassVar[int] = 1  # how many chains learn from each other where their number may grow
+    _trust: Trust | None = None
+    _seed: np.random.SeedSequence | None = None
     _fitted_with: Mapping[str, Any] = MappingProxyType({})
     fit_intercept: bool = False
     sampler: str
-    n_draws: int
-    n_warmup: int
-    n_chains: int
+    n_draws: int | str
+    n_warmup: int | str
+    n_chains: int | str
     n_jobs: int | None = None
+    precision: float
+    max_seconds: float | None
+    inference: str = "mcmc"
     n_atoms: int
     noise_variance: Any
     max_memory: float | None
@@ -101,10 +114,36 @@ class Regressor(RegressorMixin, BaseEstimator):
         """The sampler's name, or a maker of transition kernels."""
         return self.sampler
 
-    def _inference(self) -> Chains | Maximum | Ascent:
+    def _first_round(self) -> Reach:
+        """How far chains go, or go at first, where "auto" leaves it open."""
+        return FIXED
+
+    @property
+    def _grows(self) -> bool:
+        """Whether "auto" means rounds until the predictions are precise."""
+        return True
+
+    def _counts(self) -> Reach:
+        """Chains, warm-up and draws, at first where they may grow."""
+        given = [getattr(self, name) for name in _COUNTS]
+        first = self._first_round() if _AUTO in given else given
+        return Reach(*(int(own if count == _AUTO else count) for count, own in zip(given, first)))
+
+    def _inference(self) -> Any:
         """How the posterior is found."""
-        counts = int(self.n_chains), int(self.n_warmup), int(self.n_draws)
-        return Chains(self._kernel(), *counts, self.n_jobs, self.progress)
+        free = frozenset(name for name in _COUNTS if self._grows and getattr(self, name) == _AUTO)
+        shared = (self._kernel(), *self._counts(), self.n_jobs, self.progress)
+        if "precision" not in self._settings:
+            return Chains(*shared)
+        group = self._meets if "n_chains" in free else None
+        if not free:
+            return Chains(*shared, group, self._trust_of)
+        return Rounds(*shared, group, self._trust_of, float(self.precision), free, self.max_seconds)
+
+    @property
+    def _is_fast(self) -> bool:
+        """Whether a first look is enough."""
+        return self.inference == "fast"
 
     def _check_settings(self) -> None:
         """Refuse the first setting that it cannot have; a method adds what it asks of several together."""
@@ -140,13 +179,16 @@ class Regressor(RegressorMixin, BaseEstimator):
         return self
 
     @available_if(lambda self: self._extends)
-    def extend(self, n_draws: int = 1000) -> Self:
-        """More draws, continuing the chains bit for bit.
+    def extend(self, n_draws: int | None = None, precision: float | None = None) -> Self:
+        """Go on with the chains bit for bit: for more draws, or until the predictions are more precise.
 
         Parameters
         ----------
         n_draws
-            Draws to add to each chain.
+            Draws to add to each chain; 1,000 where no precision is given.
+        precision
+            Standard error of the predictions that is wanted, in predictive standard deviations, for a fit whose
+            numbers of chains or draws were "auto": as much is added as that takes.
 
         Returns
         -------
@@ -154,13 +196,35 @@ class Regressor(RegressorMixin, BaseEstimator):
             The same regressor with more draws.
         """
         self._require_fitted()
-        SHARED["n_draws"].require("n_draws", n_draws)
-        inference = self._inference()
-        if not isinstance(inference, Chains):
-            raise ValueError(f"there is nothing to extend: sampler={self.sampler!r} has no chains")
-        before = Draws(self.posterior_.positions, self.posterior_.stats, self.chains_)
-        self._keep(inference.extend(self.model_, before, int(n_draws)), inference)
+        inference, before = self._inference(), self._draws()
+        if not isinstance(inference, Chains) or not self.chains_:
+            raise ValueError(f"there is nothing to extend: {self._without_chains()} has no chains")
+        if precision is None:
+            SHARED["n_draws"].require("n_draws", 1000 if n_draws is None else n_draws)
+            found = inference.extend(self.model_, before, int(1000 if n_draws is None else n_draws))
+        else:
+            self._require_rounds(n_draws, precision, inference)
+            found = replace(inference, precision=float(precision)).sharpen(self.model_, before)
+        self._keep(found, inference)
         return self
+
+    def _draws(self) -> Draws:
+        """What is known of the posterior, to go on from."""
+        found = self.posterior_
+        return Draws(found.positions, found.stats, self.chains_, trust=self._trust, seed=self._seed)
+
+    def _without_chains(self) -> str:
+        return 'inference="fast"' if self._is_fast else f"sampler={self.sampler!r}"
+
+    def _require_rounds(self, n_draws: int | None, precision: float, inference: Any) -> None:
+        """Refuse a precision where it has no meaning."""
+        if n_draws is not None:
+            raise ValueError("n_draws and precision cannot both be given to extend: give one of them")
+        if not isinstance(inference, Rounds) or self._seed is None:
+            raise ValueError(
+                'extend(precision=...) goes on with a fit whose n_chains, n_draws or n_warmup is "auto": give n_draws'
+            )
+        self._settings["precision"].require("precision", precision)
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
@@ -178,8 +242,8 @@ class Regressor(RegressorMixin, BaseEstimator):
 
     def _n_workers(self) -> int:
         """How many chains run at once."""
-        jobs = self.n_jobs or 1
-        return max(1, min(jobs, self.n_chains) if jobs > 0 else self.n_chains)
+        jobs, n_chains = self.n_jobs or 1, self._counts().n_chains
+        return max(1, min(jobs, n_chains) if jobs > 0 else n_chains)
 
     def _require_draws_memory(self, inference: Any) -> None:
         """Refuse draws that would not fit, those of warm-up among them, with what is said of each."""
@@ -193,20 +257,68 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _keep(self, draws: Draws, inference: Any) -> None:
         """Take over what was found, and say what is wrong with it."""
         self.model_ = draws.model or self.model_
-        self.chains_ = draws.chains
+        self.chains_, self._trust, self._seed = draws.chains, draws.trust, draws.seed
         self._set_posterior(draws.positions, draws.stats)
-        complaint = inference.complaint(self.model_, self.posterior_)
+        complaint = self._complaint(inference)
         if complaint is not None:
             warn_caller(complaint, ConvergenceWarning)
         for remark in self.model_.remarks(self.diagnostics_):
             warn_caller(remark)
 
-    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
+    def _complaint(self, inference: Any) -> str | None:
+        """What to warn of, if anything."""
+        if "verdict" not in self.diagnostics_:
+            return inference.complaint(self.model_, self.posterior_)
+        return None if self.diagnostics_["verdict"] != UNFINISHED else self._unfinished()
+
+    def _unfinished(self) -> str:
+        """Why the draws are not to be trusted, and what to do."""
+        found, why = self.diagnostics_, self.posterior_.complaint() or "The chains agree."
+        r = found["reproducibility"]
+        told = "" if math.isnan(r) else f" Another seed would move the predictions by {math.sqrt(2.0) * r:.2f} sd"
+        climbing = "" if not found["drifting"] else ", and the chains still climb" if told else " The chains still climb"
+        return why + told + climbing + ("." if told or climbing else "")
+
+    def _posterior_of(self, positions: Array, stats: dict[str, Array]) -> Posterior:
         model, response = self.model_, self.response_scaling_
         draws = model.draws(positions, stats, self.input_scaling_, response)
         labels, interchangeable = model.labels(input_names(self)), model.interchangeable(draws)
-        self.posterior_ = Posterior(positions, stats, draws, labels, model.pointwise(response), interchangeable)
-        self.diagnostics_ = model.diagnostics(self.posterior_)
+        return Posterior(positions, stats, draws, labels, model.pointwise(response), interchangeable)
+
+    def _set_posterior(self, positions: Array, stats: dict[str, Array]) -> None:
+        self.posterior_ = self._posterior_of(positions, stats)
+        self.diagnostics_ = self.model_.diagnostics(self.posterior_) | self._verdict()
+
+    def _verdict(self) -> dict[str, Any]:
+        """What the draws may be used for, where that has been looked at."""
+        if "precision" not in self._settings:
+            return {}
+        if self._is_fast:
+            return {"verdict": FAST}
+        if self._trust is None:
+            return {}
+        trust = self._trust
+        return {"verdict": trust.verdict(float(self.precision)), "reproducibility": trust.reproducibility,
+                "drifting": trust.drifting}  # fmt: skip
+
+    @property
+    def reproducibility_(self) -> float:
+        """Standard error of the predictions in predictive standard deviations; NaN where it cannot be told."""
+        check_is_fitted(self)
+        return math.nan if self._trust is None else self._trust.reproducibility
+
+    def _trust_of(self, draws: Draws, group: int) -> Trust | None:
+        """How far draws can be trusted: a look at the predictions of some of each chain's."""
+        n_chains, n_draws, _ = draws.positions.shape
+        if n_chains < 2 or n_draws < 4:
+            return None
+        each = n_chains * max(self.model_.operations_to_condition, 1.0)
+        seen = np.unique(np.linspace(0, n_draws - 1, int(np.clip(_LOOK / each, _FEWEST_SEEN, n_draws))).round().astype(int))
+        atoms, probes = draws.positions[:, seen], probe_inputs(self.model_.X)
+        means, variances, noise = self.model_.moments(atoms.reshape(-1, atoms.shape[2]), probes, self.n_jobs)
+        shape = n_chains, len(seen), len(probes)
+        posterior = self._posterior_of(draws.positions, draws.stats)
+        return Trust.of(posterior, means.reshape(shape), (variances + noise[:, None]).reshape(shape), group)
 
     def _open(self, checkpoint: str | PathLike[str] | None) -> Checkpoint | None:
         if checkpoint is None:
@@ -220,7 +332,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         if not isinstance(directory, str):
             raise TypeError(f"checkpoint must be the path of a directory as text, got {shown(checkpoint)}")
         here = os.path.abspath(directory)  # whatever becomes of the working directory
-        return Checkpoint(here, self.n_chains, self._fingerprint(), entropy, self.model_.dimension)
+        return Checkpoint(here, self._counts().n_chains, self._fingerprint(), entropy, self.model_.dimension)
 
     def _fingerprint(self) -> str:
         settings = {name: plain(getattr(self, name)) for name, setting in self._settings.items() if setting.of_run}
@@ -653,7 +765,8 @@ class Regressor(RegressorMixin, BaseEstimator):
         X, y = self._standardised_data()
         return {
             "data": {"X": X, "y": y}, "positions": self.posterior_.positions, "stats": self.posterior_.stats,
-            "chains": self.chains_,
+            "chains": self.chains_, "trust": None if self._trust is None else asdict(self._trust),
+            "seed": None if self._seed is None else seed_tree(self._seed),
         }  # fmt: skip
 
     def _restore(self, tree: dict[str, Any]) -> None:
@@ -664,6 +777,8 @@ class Regressor(RegressorMixin, BaseEstimator):
         positions = checked(tree["positions"], (None, None, self.model_.dimension), finite=False)
         stats = {name: checked(values, positions.shape[:2], finite=False) for name, values in tree["stats"].items()}
         self.chains_ = [checked_chain(chain, self.model_.dimension) for chain in tree["chains"]]
+        self._trust = None if tree.get("trust") is None else Trust.from_tree(tree["trust"])
+        self._seed = None if tree.get("seed") is None else seed_from(tree["seed"])
         self._set_posterior(positions, stats)
 
 

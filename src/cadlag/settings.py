@@ -235,8 +235,20 @@ SHARED: Mapping[str, Setting] = {
     "progress": Either("True, False, None or a callable", (Truth(), Nothing(), Function())),
     "random_state": Seed(of_run=True),
 }
+# Of the stable families, whose chains run until they are done.
+UNTIL_DONE: Mapping[str, Setting] = {
+    **{
+        name: Either(f'"auto" or {SHARED[name].wanted(None)}', (Word(("auto",)), SHARED[name]), of_run=of_run)
+        for name, of_run in (("n_draws", False), ("n_warmup", True), ("n_chains", True))
+    },
+    "precision": Number(0.0, 1.0),
+    "max_seconds": Either("a positive number of seconds, or None for no limit", (Nothing(), Number(0.0, math.inf))),
+    "inference": Word(("mcmc", "fast"), of_run=True),
+}
 # What may be changed after a fit: how it is asked, or gone on with.
-FREE = ("n_draws", "n_jobs", "point", "n_atoms", "max_memory", "progress", "random_state")
+FREE = (
+    "n_draws", "n_jobs", "point", "n_atoms", "max_memory", "progress", "random_state", "precision", "max_seconds"
+)  # fmt: skip
 SAMPLED = ("n_draws", "n_warmup", "n_chains", "n_jobs", "point", "n_atoms", "max_memory", "progress", "random_state")
 
 

@@ -31,7 +31,7 @@ from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
 from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
-from cadlag.network.window import GATHERED, arc_of, crossings, explained_at, flip, signs_of, walk
+from cadlag.network.window import GATHERED, arc_of, crossings, flip, signs_of, walk
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(5)
@@ -302,13 +302,28 @@ def test_every_arc_of_a_window_and_every_flip(options, width, turned):
 
 
 def test_rows_are_gathered_in_blocks_that_do_not_show():
-    """More rows than one block holds, in an order of their own."""
-    model = StableNetwork(np.random.default_rng(10).standard_normal((GATHERED + 5, 4)), np.zeros(GATHERED + 5), 7)
-    _rows, fit, _noise = pieces(model, model.read(model.sample_prior(np.random.default_rng(8))))
-    flipping, weights = np.random.default_rng(11).permutation(GATHERED + 5)[:-2], np.arange(7.0)
-    P, fitted = explained_at(flipping, weights, fit)
-    np.testing.assert_allclose(P, fit.images[flipping] @ fit.C, rtol=1e-10, atol=1e-14)
-    np.testing.assert_allclose(fitted, fit.images[flipping] @ weights, rtol=1e-10, atol=1e-12)
+    """More rows flip than one block holds, on both sides of where the unit is."""
+    n, rng = 3 * GATHERED + 5, np.random.default_rng(10)
+    model = StableNetwork(
+        np.column_stack([np.ones(n), rng.standard_normal((n, 3))]), rng.standard_normal(n), 7, activation="sign"
+    )
+    units = model.read(model.sample_prior(np.random.default_rng(8)))
+    rows, fit, noise = pieces(model, units)
+    members = Members(units.W, units.log_s, units.kinds)
+    take_out(4, fit)
+    flipping = rng.permutation(n)[: 2 * GATHERED + 100].astype(np.int64)
+    signs = signs_of(4, flipping, rows, members)
+    arc = GATHERED // 2 + 7
+    precision, pull = walk(4, flipping, arc, signs, np.full(len(flipping) + 1, float(n)), rows, fit, noise)
+    for reached in (0, 3, arc - 1, arc, arc + 1, arc + GATHERED + 1, len(flipping)):
+        column = fit.images[:, 4].copy()
+        between = flipping[min(arc, reached) : max(arc, reached)]
+        column[between] *= -1.0
+        h = fit.images.T @ column
+        h[4] = 0.0  # its own entries of C are zero
+        np.testing.assert_allclose(precision[reached], (n - h @ fit.C @ h) / noise, rtol=1e-9)
+        residual = rows.pulled - fit.images @ (fit.C @ fit.products)
+        np.testing.assert_allclose(pull[reached], column @ residual / noise, rtol=1e-9)
 
 
 @pytest.mark.parametrize("options", GROUNDS)

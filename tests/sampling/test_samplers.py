@@ -235,7 +235,7 @@ def test_mixture_state_round_trip() -> None:
 
 
 def test_fit_recovers_a_mixture() -> None:
-    true = Mixture._of(
+    true = Mixture.of(
         np.log([0.25, 0.75]), np.array([[-6.0, 0.0], [4.0, 3.0]]), np.stack([np.eye(2), [[1.5, 0.0], [1.0, 0.7]]])
     )
     rng = np.random.default_rng(2)

@@ -155,7 +155,7 @@ def polish(rng: np.random.Generator, held: Held) -> Units:
 
 def all_scales(rng: np.random.Generator, held: Held) -> Units:
     """Every move of the sums."""
-    return held.kernel._walk(rng, held.units, held.sums, held.ground, 0.0)
+    return held.kernel._walk(rng, held.model, held.units, held.sums, held.ground, 0.0)
 
 
 def scale_move(which: str) -> Move:

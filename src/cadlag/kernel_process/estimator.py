@@ -10,15 +10,18 @@ import numpy as np
 from sklearn.utils import check_array
 
 from cadlag.data import require_memory
-from cadlag.inference import as_generator
+from cadlag.inference import Reach, Weighing, as_generator
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import PRESETS, KernelProcess
 from cadlag.likelihood import Gaussian
 from cadlag.linalg.gaussian import Array, sample_normal
-from cadlag.regressor import KINDS, Need, Regressor, exact_fit
+from cadlag.regressor import FIXED, KINDS, Need, Regressor, exact_fit
 from cadlag.sampling import LEAPING, SAMPLERS
 from cadlag.sampling.probes import Watched
-from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, Setting, Truth, Whole, Word, shared
+from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, UNTIL_DONE, Setting, Truth, Whole, Word, shared
+
+FIRST = Reach(4, 100, 100)  # chains, iterations dropped, draws kept: where "auto" begins
+N_WEIGHED = 500  # draws of a first look
 
 
 @dataclass(eq=False, repr=False)
@@ -49,11 +52,19 @@ class StableKernelRegressor(Regressor):
         "nuts" (NUTS joined by jumps learned from all chains or, with several groups, by moves of whole groups),
         "plain_nuts", "tempered" (replica exchange), or "independence" (the paper's own).
     n_draws
-        Draws kept of each chain.
+        Draws kept of each chain; "auto" for as many as `precision` takes.
     n_warmup
-        Iterations before them, which adapt and are dropped.
+        Iterations before them, in which the samplers adapt, which are dropped; "auto" for as many as it takes until the
+        chains no longer climb.
     n_chains
-        Number of chains.
+        Number of chains; "auto" for as many as `precision` takes; chains then meet in pairs.
+    precision
+        Standard error of the predictions that is wanted, in predictive standard deviations, where any of these numbers
+        is "auto": another seed then moves predictions by about 1.4 times as much.
+    max_seconds
+        With "auto", no further round of chains begins after so many seconds; None for no limit.
+    inference
+        "mcmc", or "fast" for a first look in seconds, draws about a few modes that are weighed, not sampled.
     n_jobs
         Workers, as in joblib; draws do not depend on it.
     standardize
@@ -100,8 +111,10 @@ class StableKernelRegressor(Regressor):
     """
 
     _method: ClassVar[str] = "kernel"
+    _meets: ClassVar[int] = FIRST.n_chains
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        **UNTIL_DONE,
         "depth": Whole(1, MOST_LAYERS, of_run=True),
         "order": Whole(0, 100, of_run=True),  # beyond which moments of the activation overflow
         "preset": Word(tuple(PRESETS), of_run=True),
@@ -119,9 +132,12 @@ class StableKernelRegressor(Regressor):
     noise_variance: Any = None
     noise_prior_on: str = "variance"
     sampler: str = "nuts"
-    n_draws: int = 1000
-    n_warmup: int = 1000
-    n_chains: int = 4
+    n_draws: int | str = "auto"
+    n_warmup: int | str = "auto"
+    n_chains: int | str = "auto"
+    precision: float = 0.2
+    max_seconds: float | None = None
+    inference: str = "mcmc"
     n_jobs: int | None = None
     standardize: bool | str = True
     point: str = "median"
@@ -148,6 +164,16 @@ class StableKernelRegressor(Regressor):
 
     def _kernel(self) -> Any:
         return self.sampler if self.n_groups == 1 else partial(Watched, LEAPING[self.sampler])
+
+    @property
+    def _grows(self) -> bool:
+        return bool(self.sampler == "nuts")
+
+    def _first_round(self) -> Reach:
+        return FIRST if self._grows else FIXED
+
+    def _inference(self) -> Any:
+        return Weighing(N_WEIGHED) if self._is_fast else super()._inference()
 
     def _memory(self, n: int) -> Need:
         matrices = 1.5 if self.n_groups == 1 and not self.centers else 1.5 + self.n_groups

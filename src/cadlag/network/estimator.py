@@ -9,19 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cadlag.inference import as_generator
+from cadlag.inference import Chains, Reach, as_generator
 from cadlag.likelihood import Gaussian
 from cadlag.names import input_names, labels_beside
 from cadlag.network.break_tables import BreakPlanes, BreakPoints
 from cadlag.network.model import ACTIVATIONS, StableNetwork
 from cadlag.network.transition import LADDER, ExchangedSweeps, Sweeps
 from cadlag.regressor import Need, Regressor
-from cadlag.settings import SAMPLED, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
+from cadlag.settings import SAMPLED, UNTIL_DONE, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
 
 Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
+FIRST = Reach(8, 300, 60)  # chains, iterations dropped, draws kept: where "auto" begins
+GLANCE = Reach(4, 80, 20)  # of a first look
 
 
 @dataclass(eq=False, repr=False)
@@ -56,11 +58,19 @@ class StableNetworkRegressor(Regressor):
         "gibbs": sweeps over units, scales and noise; "tempered": the same on a ladder of noise floors whose replicas
         are exchanged, eight times the work an iteration.
     n_draws
-        Draws kept of each chain.
+        Draws kept of each chain; "auto" for as many as `precision` takes.
     n_warmup
-        Iterations before them, under a falling noise floor, which are dropped.
+        Iterations before them, under a falling noise floor, which are dropped; "auto" for as many as it takes until the
+        chains no longer climb.
     n_chains
-        Number of chains.
+        Number of chains; "auto" for as many as `precision` takes.
+    precision
+        Standard error of the predictions that is wanted, in predictive standard deviations, where any of these numbers
+        is "auto": another seed then moves predictions by about 1.4 times as much.
+    max_seconds
+        With "auto", no further round of chains begins after so many seconds; None for no limit.
+    inference
+        "mcmc", or "fast" for a first look in seconds, four short chains that have not found all there is to find.
     n_jobs
         Workers, as in joblib; draws do not depend on it.
     standardize
@@ -103,6 +113,7 @@ class StableNetworkRegressor(Regressor):
     _least_noise: ClassVar[float] = 1e-14
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
+        **UNTIL_DONE,
         "n_units": Whole(1, 10_000, of_run=True),
         "activation": Word(ACTIVATIONS, of_run=True),
         "bulk": Either('True, False or "auto"', (Truth(), Word(("auto",))), of_run=True),
@@ -121,9 +132,12 @@ class StableNetworkRegressor(Regressor):
     noise_variance: Any = None
     noise_prior_on: str = "variance"
     sampler: str = "gibbs"
-    n_draws: int = 1000
-    n_warmup: int = 1000
-    n_chains: int = 4
+    n_draws: int | str = "auto"
+    n_warmup: int | str = "auto"
+    n_chains: int | str = "auto"
+    precision: float = 0.2
+    max_seconds: float | None = None
+    inference: str = "mcmc"
     n_jobs: int | None = None
     standardize: bool | str = True
     point: str = "median"
@@ -147,12 +161,19 @@ class StableNetworkRegressor(Regressor):
     def _kernel(self) -> Any:
         return KERNELS[self.sampler]
 
+    def _first_round(self) -> Reach:
+        return FIRST
+
+    def _inference(self) -> Any:
+        return Chains(self._kernel(), *GLANCE, self.n_jobs, self.progress) if self._is_fast else super()._inference()
+
     def _memory(self, n: int) -> Need:
         rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
         if self._has_bulk(n):
             replicas = len(LADDER) if self.sampler == "tempered" else 1
             rows += (24.0 + 8.0 * replicas) * n * n * self._n_workers()  # each remembers an inverse
-        draws = 8.0 * self.n_chains * self.n_draws * self.n_units * (self.n_features_in_ + 3)
+        first = self._counts()
+        draws = 8.0 * first.n_chains * first.n_kept * self.n_units * (self.n_features_in_ + 3)
         what = f"A network of {self.n_units} units on {n} rows"
         return Need(rows + 2.0 * draws, what, "use fewer units, draws or workers (n_jobs)")
 

@@ -1,6 +1,7 @@
 """Sweeps over the units as a transition kernel; warm-up by a falling noise floor."""
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from cadlag.sampling.tempering import Tempered
 
 FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
 TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
+UNITS_ALONE = 0.5  # of warm-up, before the bulk joins the units
 POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged, likewise
 NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
@@ -35,7 +37,7 @@ class Pace(NamedTuple):
     learns_every: int
 
 
-WITH_FEW_ROWS, WITH_MANY = Pace(3, 1, 1), Pace(2, 3, 2)  # the bulk is the dearer part with many
+WITH_FEW_ROWS, WITH_MANY = Pace(3, 1, 1), Pace(2, 5, 3)  # the bulk is the dearer part with many
 
 
 def floor_at(iteration: int, n_warmup: int) -> float:
@@ -77,6 +79,8 @@ class Sweeps(Apart):
         self._size = size_of(target.y)
         self._pace = WITH_FEW_ROWS if target.process is None or len(target.y) <= FEW_ROWS else WITH_MANY
         self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
+        self._bulk_from = math.ceil(UNITS_ALONE * n_warmup)
+        self._alone = target if target.process is None else replace(target, bulk_depth=0)
 
     def init(self, rng: np.random.Generator) -> State:
         """A prior draw with moderate scales and noise."""
@@ -100,44 +104,51 @@ class Sweeps(Apart):
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
         """The bulk, a sweep over the units, then the scales."""
-        model, iteration = self.target, state["iteration"]
-        warming, bulk = iteration < self.n_warmup, model.process is not None
-        since = self._since_bulk(iteration)
+        iteration = state["iteration"]
+        warming, since = iteration < self.n_warmup, self._since_bulk(iteration)
         floor = max(level, self._size * floor_at(iteration - since, self.n_warmup)) if warming else level
-        units, moved = model.read(state["position"]), {}
+        model = self._model_at(iteration)
+        units, moved = self.target.read(state["position"]), {}
         info = {"n_gradients": 0.0, "n_failures": 0.0, "accept": math.nan}
-        if bulk:
+        if self.target.process is not None:
             moved["bulk"] = state["bulk"]
             if iteration == self._no_floor:
                 moved["bulk"] = self._learn_anew(units, state["bulk"])
-            if since == 0:
+            if model.process is not None and since == 0:
                 units, moved["bulk"], info = self._move_bulk(rng, units, moved["bulk"], floor, iteration)
-        ground = self._ground(units, floor)
-        visits = (POLISH_WITH_BULK if bulk else POLISH_IN_WARMUP if warming else POLISH) * model.n_units
+        ground = self._ground(model, units, floor)
+        visits = POLISH_IN_WARMUP if warming else POLISH
+        visits = (POLISH_WITH_BULK if model.process is not None else visits) * model.n_units
         units, sums = self._sweep(rng, units, ground, visits)
-        units = self._walk(rng, units, sums, ground, floor)
+        units = self._walk(rng, model, units, sums, ground, floor)
         if model.process is None:
             ground = ground._replace(noise=model.noise(units, floor))
         if model.n_input_scales:
             units, sums = move_input_scales(rng, model, units, ground, sums)
-        position = model.write(units)
-        value, probes = self._look(units, ground, sums, floor)
-        info |= {"log_target": value + model.log_prior(position), "floor": floor,
+        position = self.target.write(units)
+        value, probes = self._look(model, units, ground, sums, floor)
+        info |= {"log_target": value + self.target.log_prior(position), "floor": floor,
                  "n_sign": float((units.kinds == SIGN).sum()), **probes}  # fmt: skip
         return {"position": position, "iteration": iteration + 1, **moved}, info
 
+    def _model_at(self, iteration: int) -> StableNetwork:
+        """The network, without its bulk as long as the units find their places alone."""
+        return self._alone if iteration < self._bulk_from else self.target
+
     def _since_bulk(self, iteration: int) -> int:
         """Sweeps since the last trajectory of the bulk; one begins each part of warm-up and what follows it."""
+        if iteration < self._bulk_from:
+            return 0
         if iteration >= self.n_warmup:
             return (iteration - self.n_warmup) % self._pace.every
         if iteration >= self._no_floor:
             return (iteration - self._no_floor) % self._pace.learns_every
-        return iteration % self._pace.every
+        return (iteration - self._bulk_from) % self._pace.every
 
-    def _ground(self, units: Units, floor: float) -> Ground:
+    def _ground(self, model: StableNetwork, units: Units, floor: float) -> Ground:
         """What the units are added to, remembered while bulk, noise and floor stay as they are."""
-        if self.target.process is None:
-            return self.target.ground(units, floor)
+        if model.process is None:
+            return model.ground(units, floor)
         key = (self.target.bulk_position(units).tobytes(), floor)
         if self._known is None or self._known[0] != key:
             self._known = (key, self.target.ground(units, floor))
@@ -151,7 +162,8 @@ class Sweeps(Apart):
         assert model.process is not None
         given = GivenUnits(model.process, model.columns(units), model.variances(units))
         pace = self._pace
-        n_sweeps, every = (self.n_warmup - start, pace.learns_every) if iteration >= start else (start, pace.every)
+        before = start - min(self._bulk_from, start)
+        n_sweeps, every = (self.n_warmup - start, pace.learns_every) if iteration >= start else (before, pace.every)
         return Nuts(given, -(-n_sweeps // every), max_depth=pace.depth)
 
     def _learn_anew(self, units: Units, state: State) -> State:
@@ -191,10 +203,11 @@ class Sweeps(Apart):
         polish_units(rng, n_visits, rows, members, fit, law)
         return units, Sums(fit.images, fit.gram, fit.products)
 
-    def _walk(self, rng: np.random.Generator, units: Units, sums: Sums, ground: Ground, floor: float) -> Units:
+    def _walk(
+        self, rng: np.random.Generator, model: StableNetwork, units: Units, sums: Sums, ground: Ground, floor: float
+    ) -> Units:
         """Moves of scales, amplitude and noise that need only the sums; with a bulk the noise is not among them."""
-        model, units = self.target, units.copy()
-        alone = model.process is None
+        units, alone = units.copy(), model.process is None
         log_v, extra = (units.log_v, model.floor_variance(floor)) if alone else (0.0, 0.0)
         log_tau, log_v = walk_scales(
             rng, units.log_s, units.log_tau, log_v, extra, model.priors(alone), sums.gram, sums.products, ground.square,
@@ -202,10 +215,11 @@ class Sweeps(Apart):
         )  # fmt: skip
         return units._replace(log_tau=log_tau, log_v=log_v if alone else units.log_v)
 
-    def _look(self, units: Units, ground: Ground, sums: Sums, floor: float) -> tuple[float, dict[str, float]]:
+    def _look(
+        self, model: StableNetwork, units: Units, ground: Ground, sums: Sums, floor: float
+    ) -> tuple[float, dict[str, float]]:
         """The log likelihood; the function's mean at a few rows: y less the mean of its noise; how many units help."""
-        model, rows = self.target, self._probes
-        variances = model.variances(units)
+        rows, variances = self._probes, model.variances(units)
         value, factor, half = ground.log_marginal(sums, variances)
         weights = np.sqrt(variances) * solve_upper(factor, half)
         used = gains_of_units(weights, precision_of_sums(factor, variances, ground.noise), variances, ground.noise)

@@ -15,7 +15,7 @@ from numba import njit
 from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Members, Rows, dot, entry, write
 from cadlag.network.images import flip_image
 
-GATHERED = 4096  # rows at once
+GATHERED = 512  # rows at once
 
 
 @njit(**COMPILED)
@@ -67,18 +67,13 @@ def signs_of(j: int, flipping: np.ndarray, rows: Rows, members: Members) -> Arra
 
 
 @njit(**COMPILED)
-def explained_at(flipping: np.ndarray, weights: Array, fit: Explained) -> tuple[Array, Array]:
-    """Rows of VΦC and of VΦ·weights, gathered and multiplied a block at a time."""
-    w, m = len(flipping), len(fit.C)
-    P, fitted = np.empty((w, m)), np.empty(w)
-    images = np.empty((min(w, GATHERED), m))
-    for start in range(0, w, GATHERED):
-        size = min(GATHERED, w - start)
-        for at in range(size):
-            write(fit.images[flipping[start + at]], images[at])
-        np.dot(images[:size], fit.C, P[start : start + size])
-        np.dot(images[:size], weights, fitted[start : start + size])
-    return P, fitted
+def explained_at(rows: np.ndarray, weights: Array, fit: Explained, images: Array, P: Array, fitted: Array) -> None:
+    """Rows of VΦ, of VΦC and of VΦ·weights, gathered and multiplied together."""
+    size = len(rows)
+    for at in range(size):
+        write(fit.images[rows[at]], images[at])
+    np.dot(images[:size], fit.C, P[:size])
+    np.dot(images[:size], weights, fitted[:size])
 
 
 @njit(**COMPILED)
@@ -87,22 +82,28 @@ def walk(
 ) -> tuple[Array, Array]:
     """S and t of the candidate on each arc, both ways from that of unit j, which has been taken out."""
     w, m = len(flipping), len(fit.C)
+    block = max(min(w, GATHERED), 1)
+    images, P, fitted, taken = np.empty((block, m)), np.empty((block, m)), np.empty(block), np.empty(block, np.int64)
     h, weights = fit.gram[j], np.dot(fit.C, fit.products)
-    P, fitted = explained_at(flipping, weights, fit)
     g, precision, pull = np.dot(fit.C, h), np.empty(w + 1), np.empty(w + 1)
     start_used, start_t = np.dot(h, g), fit.products[j] - np.dot(h, weights)
     for forward in range(2):
-        u, used, t = g.copy(), start_used, start_t
+        u, used, t, length = g.copy(), start_used, start_t, w - arc if forward else arc
         precision[arc], pull[arc] = max(squares[arc] - used, 0.0) / noise, t / noise
-        for taken in range(w - arc if forward else arc):
-            at = arc + taken if forward else arc - 1 - taken
-            s, image = signs[at], fit.images[flipping[at]]
-            used += 4.0 * s * (s * dot(image, P[at]) - dot(image, u))
-            for k in range(m):
-                u[k] -= 2.0 * s * P[at, k]
-            t -= 2.0 * s * (rows.pulled[flipping[at]] - fitted[at])
-            reached = at + 1 if forward else at
-            precision[reached], pull[reached] = max(squares[reached] - used, 0.0) / noise, t / noise
+        for start in range(0, length, block):
+            size = min(block, length - start)
+            for k in range(size):
+                taken[k] = flipping[arc + start + k if forward else arc - 1 - start - k]
+            explained_at(taken[:size], weights, fit, images, P, fitted)
+            for k in range(size):
+                at = arc + start + k if forward else arc - 1 - start - k
+                s = signs[at]
+                used += 4.0 * s * (s * dot(images[k], P[k]) - dot(images[k], u))
+                for i in range(m):
+                    u[i] -= 2.0 * s * P[k, i]
+                t -= 2.0 * s * (rows.pulled[taken[k]] - fitted[k])
+                reached = at + 1 if forward else at
+                precision[reached], pull[reached] = max(squares[reached] - used, 0.0) / noise, t / noise
     return precision, pull
 
 

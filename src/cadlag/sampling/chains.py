@@ -65,11 +65,14 @@ class Plan:
         Iterations before the first kept draw.
     options
         Keyword arguments of the kernel.
+    group
+        How many chains meet with each other, in the order of their numbers; None for all.
     """
 
     sampler: str | Callable[..., Any]
     n_warmup: int
     options: dict[str, Any] = field(default_factory=dict)
+    group: int | None = None
 
     def kernel(self, model: Any) -> Any:
         """The kernel for a model."""
@@ -77,9 +80,11 @@ class Plan:
         return make(model, self.n_warmup, **self.options)
 
 
-def new_chains(seed: np.random.SeedSequence, n_chains: int) -> list[State]:
-    """Chains that have not started, each with a generator of its own."""
-    return [{"rng": np.random.PCG64(s).state, "kernel": None, "done": 0} for s in seed.spawn(n_chains)]
+def new_chains(seed: np.random.SeedSequence, n_chains: int, first: int = 0) -> list[State]:
+    """Chains that have not started, from a number on, each with a generator that depends on its number alone."""
+    keys = [(*seed.spawn_key, number) for number in range(first, first + n_chains)]
+    seeds = [np.random.SeedSequence(seed.entropy, spawn_key=key) for key in keys]
+    return [{"rng": np.random.PCG64(s).state, "kernel": None, "done": 0} for s in seeds]
 
 
 def checked_chain(tree: Any, dimension: int) -> State:
@@ -124,6 +129,10 @@ class Store:
         """Keep one more block of a chain."""
         self.blocks[chain].append(block)
 
+    def widen(self, n_chains: int) -> None:
+        """Room for more chains."""
+        self.blocks += [[] for _ in range(n_chains - len(self.blocks))]
+
     def reached(self, chain: int) -> int:
         """Iterations of a chain that are in store."""
         return self.blocks[chain][-1].end if self.blocks[chain] else 0
@@ -131,6 +140,13 @@ class Store:
     def history(self, chain: int, end: int) -> Array:
         """Positions of a chain up to an iteration, (end, d)."""
         return np.concatenate([block.positions for block in self.blocks[chain]])[:end]
+
+    def between(self, chain: int, start: int, end: int) -> tuple[Array, dict[str, Array]]:
+        """Positions of a chain after some iterations, up to others, and what was said of each."""
+        blocks = [block for block in self.blocks[chain] if block.end > start and block.start < end]
+        rows = slice(start - blocks[0].start, end - blocks[0].start)
+        stats = {name: np.concatenate([block.stats[name] for block in blocks])[rows] for name in blocks[0].stats}
+        return np.concatenate([block.positions for block in blocks])[rows], stats
 
     def chain_at(self, chain: int, end: int) -> State | None:
         """The chain as it stood after an iteration at which a block ended."""
@@ -157,7 +173,7 @@ def run(
                     if all(start["done"] >= end for start in starts):
                         continue
                     _reach(model, plan, starts, end, store, parallel, clock)
-                    starts = _gather(kernel, starts, end, store)
+                    starts = _gather(kernel, plan.group or len(starts), starts, end, store)
         except KeyboardInterrupt:
             return False
         except SystemError as error:
@@ -183,15 +199,20 @@ def _fewer(n_workers: int) -> int:
     return fewer
 
 
-def _gather(kernel: Any, starts: Sequence[State], end: int, store: Store) -> list[State]:
-    """The chains at `end`, after they have met there if that is a rendezvous."""
-    reached = [store.chain_at(c, end) for c in range(len(starts))]
-    chains = [state for state in reached if state is not None]
-    if end not in kernel.rendezvous:
-        return chains
-    history = [store.history(c, end) for c in range(len(chains))]
-    pooled = kernel.pool([chain["kernel"] for chain in chains], history)
-    return [{**chain, "kernel": state} for chain, state in zip(chains, pooled)]
+def _gather(kernel: Any, group: int, starts: Sequence[State], end: int, store: Store) -> list[State]:
+    """The chains at `end`, after they have met there in their groups if that is a rendezvous."""
+    chains: list[State] = []
+    for first in range(0, len(starts), group):
+        members = range(first, min(first + group, len(starts)))
+        if all(starts[c]["done"] >= end for c in members):  # they were there before
+            chains += [starts[c] for c in members]
+            continue
+        reached = [state for c in members if (state := store.chain_at(c, end)) is not None]
+        if end in kernel.rendezvous:
+            pooled = kernel.pool([chain["kernel"] for chain in reached], [store.history(c, end) for c in members])
+            reached = [{**chain, "kernel": state} for chain, state in zip(reached, pooled)]
+        chains += reached
+    return chains
 
 
 def _reach(

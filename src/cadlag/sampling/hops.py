@@ -3,16 +3,18 @@
 NUTS, joined by jumps that know all chains' modes.
 
 At first each chain climbs to a few modes; all chains share what they found and start near modes taken by their mass.
-They run NUTS, meet again early and then after twice the time each, a last time at the end of warm-up: a mixture q is
-fitted to what all of them have visited lately, NUTS takes over their common spread within chains as its metric, and
-from then on each iteration also proposes jumps drawn from q. A chain caught in a minor mode leaves it in one step, and
-where q fits well the draws are nearly independent at the price of one likelihood each, so NUTS then runs only now and
-then, for what q misses (at every iteration where jumps rarely land). Where the noise goes to zero the posterior narrows
+Each iteration proposes jumps drawn from q, t laws about the modes to begin with, and NUTS runs now and then, for what q
+misses. The chains meet again early and then after twice the time each, a last time at the end of warm-up: q is
+fitted to what all of them have visited lately, and NUTS takes over their common spread within chains as its metric. A
+chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at the price
+of one likelihood each (where jumps rarely land NUTS runs more often). Where the noise goes to zero the posterior narrows
 to a funnel that q misses and where the steps of NUTS are too long. There it helps to stretch one coordinate at a time
 about a draw a of q: x'_j = a_j + z (x_j - a_j), log z standard normal, accepted with probability
-min{1, z π(x') / π(x)}. Nothing changes after warm-up: the posterior is left invariant exactly, whatever q.
+min{1, z π(x') / π(x)}; coordinates are taken more often whose tails have been seen to be heavy. Nothing changes after
+warm-up: the posterior is left invariant exactly, whatever q.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -24,10 +26,12 @@ from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts
 
-_MEETINGS = (50, 25, 12, 6, 3, 1)  # after 1/50, 1/25 .. of warm-up
-_SOONEST = 10
-_MOST_JUMPS = 12
-_TRIAL = (2, 1)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
+_SOONEST = 10  # iterations, and then twice as many at a time
+_LATEST = 0.7  # of warm-up, for a meeting before its end
+_MOST_JUMPS = 8
+_TRIAL = (6, 4)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
+_WANTED = 1.2  # jumps accepted in an iteration
+_NORMAL_KURTOSIS = 3.0
 
 
 class NutsWithHops:
@@ -51,14 +55,16 @@ class NutsWithHops:
         """Where the chains meet; never in a warm-up too short to learn from."""
         if self.n_warmup < 80 or self.target.dimension == 0:
             return ()
-        return (1, *(self.n_warmup // part for part in _MEETINGS if self.n_warmup // part >= _SOONEST))
+        early = (_SOONEST * 2**k for k in range(64))
+        return (1, *itertools.takewhile(lambda end: end <= _LATEST * self.n_warmup, early), self.n_warmup)
 
     def init(self, rng: np.random.Generator) -> State:
         """Start near a mode, with nothing to jump to yet."""
         modes = find_modes(rng, self.target) if self.rendezvous else None
         nuts = self.nuts.init(rng) if modes is None else self.nuts.start_from(*modes.start(rng, self.target))
         return {"position": None, "nuts": nuts, "modes": modes and modes.to_state(), "mixture": None, "n_jumps": 0,
-                "period": 1, "iteration": 0, "tried": 0, "accepted": 0.0}  # fmt: skip
+                "period": 1, "stretched": np.ones(self.target.dimension), "iteration": 0, "tried": 0,
+                "accepted": 0.0}  # fmt: skip
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
         """Fit mixture and metric to the second half of all seen, and jump as often as it pays."""
@@ -70,19 +76,21 @@ class NutsWithHops:
         train = np.concatenate([positions[: len(positions) // 2] for positions in recent])
         held_out = np.concatenate([positions[len(positions) // 2 :] for positions in recent])
         try:
-            mixture = fit_mixture(np.random.default_rng(seed), train, held_out).to_state()
+            mixture = fit_mixture(np.random.default_rng(seed), train, held_out).widened().to_state()
         except (NotPositiveDefiniteError, np.linalg.LinAlgError):
             return list(states)
         tried, accepted = sum(s["tried"] for s in states), sum(s["accepted"] for s in states)
         n_jumps, period = _schedule(accepted / tried) if tried else _TRIAL
-        learned = {"mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0}
+        learned = {"mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0,
+                   "stretched": _heaviness(np.concatenate(recent))}  # fmt: skip
         return [{**s, **learned, "nuts": nuts} for s, nuts in zip(states, self._share_metric(states, recent))]
 
     def _share_modes(self, states: Sequence[State]) -> list[State]:
         """Start every chain anew, near any mode that one of them found, by its mass."""
         modes = Modes.join([s["modes"] for s in states])
         rng = np.random.default_rng(np.random.SeedSequence(modes.places.view(np.uint64).ravel()[:64].tolist()))
-        return [{**s, "modes": None, "nuts": self.nuts.start_from(*modes.start(rng, self.target))} for s in states]
+        jumps = dict(zip(("n_jumps", "period"), _TRIAL)) | {"mixture": Mixture.about(modes).to_state(), "modes": None}
+        return [{**s, **jumps, "nuts": self.nuts.start_from(*modes.start(rng, self.target))} for s in states]
 
     def _share_metric(self, states: Sequence[State], recent: Sequence[Array]) -> list[State]:
         """NUTS with the covariance within chains; not at the end of warm-up, when the step size is settled."""
@@ -124,7 +132,8 @@ class NutsWithHops:
             if log_uniform < (proposed - value) + (here - log_q_proposal):
                 position, value, here, accepted = proposal, proposed, log_q_proposal, accepted + 1
         before = position
-        position, value, failed = self._stretch(rng, position, proposals[n], value, level)
+        j = _taken(rng, state.get("stretched"), len(position))
+        position, value, failed = self._stretch(rng, j, position, proposals[n], value, level)
         if accepted or position is not before:
             self.nuts.remember_value(position, level, value)
         tried = {"tried": state["tried"] + n, "accepted": state["accepted"] + accepted}
@@ -132,10 +141,10 @@ class NutsWithHops:
         return state, {"jump_accept": accepted / n, "n_jumps": float(n)}, failures + failed
 
     def _stretch(
-        self, rng: np.random.Generator, position: Array, anchor: Array, value: float, level: float
+        self, rng: np.random.Generator, j: int, position: Array, anchor: Array, value: float, level: float
     ) -> tuple[Array, float, bool]:
         """One coordinate scaled about the anchor's, for narrow places that jumps miss and NUTS steps across."""
-        j, log_factor, log_uniform = rng.integers(len(position)), rng.standard_normal(), math.log(1.0 - rng.random())
+        log_factor, log_uniform = rng.standard_normal(), math.log(1.0 - rng.random())
         proposal = position.copy()
         proposal[j] = anchor[j] + math.exp(log_factor) * (position[j] - anchor[j])
         proposed = self.target.log_target(proposal, level)
@@ -150,7 +159,22 @@ class NutsWithHops:
 
 def _schedule(rate: float) -> tuple[int, int]:
     """Jumps an iteration, and iterations a NUTS trajectory, for a given acceptance rate of jumps."""
-    if rate < 0.02:
-        return 1, 1
-    n_jumps = min(math.ceil(1.6 / rate), _MOST_JUMPS)
-    return n_jumps, 10 if rate > 0.15 else 3 if rate > 0.05 else 1
+    if rate < 0.02:  # of the mixture before; the next one is better
+        return _MOST_JUMPS // 2, 3
+    return min(math.ceil(_WANTED / rate), _MOST_JUMPS), 10 if rate > 0.15 else 5 if rate > 0.05 else 3
+
+
+def _heaviness(positions: Array) -> Array:
+    """How often each coordinate is to be stretched, by its kurtosis."""
+    centred = positions - positions.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kurtosis = np.nan_to_num((centred**4).mean(axis=0) / (centred**2).mean(axis=0) ** 2, nan=_NORMAL_KURTOSIS)
+    return np.maximum(kurtosis - 0.7 * _NORMAL_KURTOSIS, 0.1)
+
+
+def _taken(rng: np.random.Generator, weights: Array | None, d: int) -> int:
+    """A coordinate, by weight; uniformly for a chain of a version that had none."""
+    if weights is None:
+        return int(rng.integers(d))
+    shares = np.cumsum(weights)
+    return min(int(np.searchsorted(shares, rng.random() * shares[-1])), d - 1)

@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from cadlag.linalg.gaussian import lower_factor
 from cadlag.sampling.contract import Array, State, Target, find_start
 
-_N_ASCENTS = 3
+_N_ASCENTS = 2
 _BEST_OF = 7  # prior draws, the likeliest of which begins an ascent
 _N_STEPS = 60
-_DIFFERENCE = 1e-4
+_DIFFERENCE = 1e-5
 _WIDEST = 3.0  # standard deviations of the prior: no direction is taken for flatter
 _NARROWEST = 1e-6  # standard deviation beside the widest, below which rounding may make it imaginary
 
@@ -102,6 +102,6 @@ def _climb(target: Target, start: Array, spread: Array) -> tuple[Array, Array]:
 
 
 def _differentiate(descent: Callable[[Array], tuple[float, Array]], mode: Array) -> Array:
-    """Hessian by central differences of the gradient."""
-    rises = [descent(mode + step)[1] - descent(mode - step)[1] for step in _DIFFERENCE * np.eye(len(mode))]
-    return np.array(rises) / (2.0 * _DIFFERENCE)
+    """Hessian by forward differences of the gradient."""
+    here = descent(mode)[1]
+    return np.array([descent(mode + step)[1] - here for step in _DIFFERENCE * np.eye(len(mode))]) / _DIFFERENCE

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from cadlag.linalg.gaussian import NotPositiveDefiniteError, lower_factor
 from cadlag.sampling.contract import Array, State
+from cadlag.sampling.laplace import Modes
 
 _NU = 5.0
+_WIDE_SHARE, _WIDER = 0.15, 1.5
+_LEAST_MASS = 0.02  # of a mode beside the heaviest
 _ENOUGH = 3e-4  # nats a draw: a smaller gain of one step ends the fit
 
 
@@ -97,6 +100,18 @@ class Mixture:
         radius = np.sqrt(_NU / rng.chisquare(_NU, size=n))
         return _scatter(self.means, self.factors, which, radius, normal)
 
+    @classmethod
+    def about(cls, modes: Modes) -> "Mixture":
+        """Laws about modes, with their curvatures, by their masses, none of them left out."""
+        log_weights = np.logaddexp(modes.log_masses - modes.log_masses.max(), math.log(_LEAST_MASS))
+        return cls.of(log_weights - math.log(np.exp(log_weights).sum()), modes.places, modes.factors)
+
+    def widened(self) -> "Mixture":
+        """A share of each component wider, for tails of which little has been seen."""
+        log_weights = [self.log_weights + math.log(1.0 - _WIDE_SHARE), self.log_weights + math.log(_WIDE_SHARE)]
+        factors = np.concatenate([self.factors, _WIDER * self.factors])
+        return Mixture.of(np.concatenate(log_weights), np.concatenate([self.means, self.means]), factors)
+
     def to_state(self) -> State:
         """The mixture as a plain tree."""
         return {"log_weights": self.log_weights, "means": self.means, "factors": self.factors}
@@ -104,10 +119,11 @@ class Mixture:
     @classmethod
     def from_state(cls, state: State) -> "Mixture":
         """From a plain tree."""
-        return cls._of(state["log_weights"], state["means"], state["factors"])
+        return cls.of(state["log_weights"], state["means"], state["factors"])
 
     @classmethod
-    def _of(cls, log_weights: Array, means: Array, factors: Array) -> "Mixture":
+    def of(cls, log_weights: Array, means: Array, factors: Array) -> "Mixture":
+        """From log weights, means and lower factors of the scale matrices."""
         d = means.shape[1]
         inverses = np.stack([np.linalg.solve(f, np.eye(d)) for f in factors])
         constant = math.lgamma(0.5 * (_NU + d)) - math.lgamma(0.5 * _NU) - 0.5 * d * math.log(math.pi * _NU)
@@ -126,7 +142,7 @@ def _maximise(positions: Array, shares: Array, scales: Array, floor: Array) -> M
         deviations = positions - means[k]
         scatter = (deviations * weighted[:, k : k + 1]).T @ deviations
         factors.append(lower_factor((scatter + (d + 2) * floor) / (total + d + 2)))
-    return Mixture._of(np.log((totals + 1.0) / (n + len(totals))), means, np.stack(factors))
+    return Mixture.of(np.log((totals + 1.0) / (n + len(totals))), means, np.stack(factors))
 
 
 def _seeds(rng: np.random.Generator, whitened: Array, k: int) -> Array:

@@ -49,6 +49,17 @@ class TextProgress:
             self.stream.write(line + "\n")
         self.stream.flush()
 
+    def say(self, text: str) -> None:
+        """A line of its own about what has been found so far.
+
+        Parameters
+        ----------
+        text
+            What.
+        """
+        self.stream.write(f"{self.label}: {text}\n")
+        self.stream.flush()
+
 
 def _duration(seconds: float) -> str:
     whole = int(seconds + 0.5)
@@ -58,6 +69,12 @@ def _duration(seconds: float) -> str:
 def reporter(progress: Any, label: str) -> Any:
     """Whom to tell of each round: the callable given, a line on the terminal for True, nobody for False."""
     return progress if callable(progress) else TextProgress(label=label) if progress else None
+
+
+def tell(report: Any, text: str) -> None:
+    """A line to whoever is told of each round, if they listen to words."""
+    if hasattr(report, "say"):
+        report.say(text)
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:

@@ -1,0 +1,141 @@
+"""r² = mean_i var_g(μ_gi) / (G s_i²): how far another seed would move the predictions, and what may be read of draws.
+
+Independent chains have one law, so the spread of their predictive means μ_gi at inputs x_i gives the standard error of
+the mean over all of them, whether they mix or not; s_i, half the central 68 % width of a new observation's law, is its
+unit. Chains that meet are not independent: g counts the groups in which they meet. The x_i lie half-way between training
+rows and near neighbours of theirs, for at the rows themselves chains with little noise all interpolate.
+
+r tells spread, not what all chains lack. As long as they climb, the second half of the draws differs from the first in
+the same direction in most chains: were there no drift, each chain's difference could as well have the other sign.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cadlag.posterior import ESS_LIMIT, Posterior
+from cadlag.predictive import Predictive
+
+Array = NDArray[np.float64]
+
+N_PROBES = 200
+FEWEST_GROUPS = 4  # whose spread is worth a standard error
+FEWEST_CHAINS = 8  # that may be taken for an ensemble
+UNLIKELY = 0.05  # probability of signs as much alike as these, without drift
+CLOSE = 0.05  # R-hat beyond its limit that more draws may cure
+_ALL_SIGNS, _SOME_SIGNS = 10, 1024
+_CENTRAL = (0.16, 0.84)
+
+POSTERIOR, ENSEMBLE, UNFINISHED, FAST = "posterior", "ensemble", "unfinished", "fast"
+
+
+def probe_inputs(X: Array) -> Array:
+    """Points half-way between some rows and their nearest other places, a function of the data alone."""
+    n = len(X)
+    if n < 2:
+        return X.copy()
+    spread = X.std(axis=0)
+    scaled = X / np.where(spread > 0.0, spread, 1.0)
+    rows = np.unique(np.linspace(0, n - 1, N_PROBES).round().astype(int))
+    points = np.empty((len(rows), X.shape[1]))
+    for k, i in enumerate(rows):
+        distances = ((scaled - scaled[i]) ** 2).sum(axis=1)
+        distances[distances == 0.0] = np.inf
+        nearest = int(np.argmin(distances))
+        points[k] = 0.5 * (X[i] + X[nearest]) if np.isfinite(distances[nearest]) else X[i]
+    return points
+
+
+def half_widths(means: Array, variances: Array) -> Array:
+    """Half the central 68 % width of a mixture of normal laws at each input, from those of its draws, (T, m)."""
+    low, high = Predictive(means, variances).quantile(np.array(_CENTRAL)).T
+    return 0.5 * (high - low)
+
+
+def standard_error(means: Array, widths: Array) -> float:
+    """r, from the predictive means of independent groups, (G, m)."""
+    return math.sqrt(float(np.mean(means.var(axis=0, ddof=1) / widths**2)) / len(means))
+
+
+def probability_of_signs(differences: Array) -> float:
+    """How often signs at random make the sum of the chains' differences, (K, m), as long as it is."""
+    k = len(differences)
+    if k <= _ALL_SIGNS:
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=k - 1))).reshape(-1, k - 1)
+    else:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_SOME_SIGNS, k - 1))
+        signs[0] = 1.0
+    sums = differences[0] + signs @ differences[1:]
+    lengths = (sums**2).sum(axis=1)
+    return float(np.mean(lengths >= lengths[0] * (1.0 - 1e-9)))
+
+
+def drifts(values: Array, scale: Array | float = 1.0) -> bool:
+    """Whether the second half of the draws, (K, draws, m), is elsewhere than the first, the same way in most chains."""
+    half = values.shape[1] // 2
+    if half == 0 or len(values) < 2:
+        return False
+    differences = (values[:, -half:].mean(axis=1) - values[:, :half].mean(axis=1)) / scale
+    return probability_of_signs(differences) < UNLIKELY
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far the draws of some chains can be trusted.
+
+    Attributes
+    ----------
+    reproducibility
+        r; NaN where there are too few independent groups to tell.
+    drifting
+        Whether the chains still climb.
+    agree
+        Whether R-hat of every parameter is within its limit.
+    close
+        Whether it nearly is.
+    enough
+        Whether every parameter has the effective draws that are wanted.
+    n_chains
+        How many chains there are.
+    """
+
+    reproducibility: float
+    drifting: bool
+    agree: bool
+    close: bool
+    enough: bool
+    n_chains: int
+
+    @classmethod
+    def of(cls, posterior: Posterior, means: Array, variances: Array, group: int) -> "Trust":
+        """From draws of chains that met in groups, and predictive means and variances of some of them, (K, J, m)."""
+        n_chains, _, m = means.shape
+        found = posterior.diagnostics()
+        excess = found["worst_rhat"] - found["rhat_limit"]
+        agree, enough = not excess > 0.0, not found["worst_ess_bulk"] < ESS_LIMIT
+        widths, own = half_widths(means.reshape(-1, m), variances.reshape(-1, m)), means.mean(axis=1)
+        apart = own.reshape(-1, group, m).mean(axis=1) if n_chains % group == 0 else own[:1]
+        if len(apart) < FEWEST_GROUPS and agree and enough:
+            apart = own  # chains that mix forget whom they have met
+        r = standard_error(apart, widths) if len(apart) >= FEWEST_GROUPS else math.nan
+        drifting = drifts(posterior.stats["log_target"][:, :, None]) or drifts(means, widths)
+        return cls(r, drifting, agree, not excess > CLOSE, enough, n_chains)
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> "Trust":
+        """What a file holds of it."""
+        kinds = {"reproducibility": float, "n_chains": int} | dict.fromkeys(("drifting", "agree", "close", "enough"), bool)
+        if not isinstance(tree, dict) or any(type(tree.get(name)) is not kind for name, kind in kinds.items()):
+            raise ValueError("what it says of its chains is damaged")
+        return cls(**{name: tree[name] for name in kinds})
+
+    def verdict(self, precision: float) -> str:
+        """What the draws may be used for: "posterior", "ensemble" or "unfinished"."""
+        if self.agree and self.enough:
+            return POSTERIOR
+        is_wide = self.n_chains >= FEWEST_CHAINS and self.reproducibility <= precision
+        return ENSEMBLE if is_wide and not self.drifting else UNFINISHED
