@@ -127,15 +127,18 @@ def test_complaint_names_the_parameter():
 
 
 def test_complaint_begins_at_the_limit_that_it_names():
-    """Chains a little apart, by more and more: a complaint wherever R-hat is above 1.01, and nowhere else."""
+    """Chains a little apart, by more and more: a complaint wherever R-hat is above 1.01 + K/ESS, and nowhere else."""
     draws, seen = np.random.default_rng(3).standard_normal((4, 1000)), []
     for shift in (0.0, 0.1, 0.15, 0.2, 0.3):
         values = np.exp(draws + shift * np.arange(4)[:, None])
         found = posterior({"noise": values})
-        rhat, said = found.diagnostics()["worst_rhat"], found.complaint() or ""
-        assert ("R-hat of noise" in said) == (rhat > 1.01)
-        seen.append(rhat)
-    assert seen[0] < 1.01 < seen[2] < 1.05
+        known, said = found.diagnostics(), found.complaint() or ""
+        limit = 1.01 + 4 / max(known["worst_ess_bulk"], 100.0)
+        assert known["rhat_limit"] == pytest.approx(limit, abs=1e-12)
+        assert ("R-hat of noise" in said) == (known["worst_rhat"] > limit)
+        assert f"(wanted at most {limit:.3f})" in said or known["worst_rhat"] <= limit
+        seen.append(known["worst_rhat"] - limit)
+    assert seen[0] < 0.0 < seen[-1] < 0.1
 
 
 def test_complaint_about_few_independent_draws():

@@ -760,7 +760,7 @@ def test_interrupted_fit_keeps_its_draws(fitted, monkeypatch):
     assert np.isfinite(model.predict(NEW)).all()
     np.testing.assert_array_equal(model.posterior_.positions, fitted.posterior_.positions[:, :12])
     model.set_params(progress=Interrupt(60))
-    with pytest.warns(UserWarning, match="interrupted: 8 draws a chain are kept"):
+    with pytest.warns(UserWarning, match="interrupted: 20 draws a chain are kept"):
         model.extend(28)
     assert model.posterior_.n_draws == 20
     same(model.set_params(progress=False).extend(20), fitted)

@@ -58,7 +58,7 @@ FIXED = Reach(4, 1000, 1000)  # chains, warm-up and draws that do not grow
 _AUTO = "auto"
 _COUNTS = ("n_chains", "n_warmup", "n_draws")
 _LOOK = 3e10  # operations, about, for a look at how precise the predictions are
-_FEWEST_SEEN = 20  # draws of each chain in such a look
+_FEWEST_SEEN, _FEWEST_LOOKED_AT = 20, 4  # draws of each chain in such a look, and for it to be worth one
 
 
 class Need(NamedTuple):
@@ -135,7 +135,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         shared = (self._kernel(), *self._counts(), self.n_jobs, self.progress)
         if "precision" not in self._settings:
             return Chains(*shared)
-        group = self._meets if "n_chains" in free else None
+        group = self._meets if "n_chains" in free or self._meets == 1 else None
         if not free:
             return Chains(*shared, group, self._trust_of)
         return Rounds(*shared, group, self._trust_of, float(self.precision), free, self.max_seconds)
@@ -309,13 +309,14 @@ class Regressor(RegressorMixin, BaseEstimator):
 
     def _trust_of(self, draws: Draws, group: int) -> Trust | None:
         """How far draws can be trusted: a look at the predictions of some of each chain's."""
-        n_chains, n_draws, _ = draws.positions.shape
-        if n_chains < 2 or n_draws < 4:
+        n_chains, n_draws, d = draws.positions.shape
+        if n_chains < 2 or n_draws < _FEWEST_LOOKED_AT:
             return None
         each = n_chains * max(self.model_.operations_to_condition, 1.0)
-        seen = np.unique(np.linspace(0, n_draws - 1, int(np.clip(_LOOK / each, _FEWEST_SEEN, n_draws))).round().astype(int))
-        atoms, probes = draws.positions[:, seen], probe_inputs(self.model_.X)
-        means, variances, noise = self.model_.moments(atoms.reshape(-1, atoms.shape[2]), probes, self.n_jobs)
+        wanted = int(np.clip(_LOOK / each, _FEWEST_SEEN, n_draws))
+        seen = np.unique(np.linspace(0, n_draws - 1, wanted).round().astype(int))
+        atoms, probes = draws.positions[:, seen].reshape(n_chains * len(seen), d), probe_inputs(self.model_.X)
+        means, variances, noise = self.model_.moments(atoms, probes, self.n_jobs)
         shape = n_chains, len(seen), len(probes)
         posterior = self._posterior_of(draws.positions, draws.stats)
         return Trust.of(posterior, means.reshape(shape), (variances + noise[:, None]).reshape(shape), group)
@@ -323,6 +324,8 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _open(self, checkpoint: str | PathLike[str] | None) -> Checkpoint | None:
         if checkpoint is None:
             return None
+        if self._is_fast:
+            raise ValueError('inference="fast" ends in seconds and has nothing to resume: leave the checkpoint out')
         entropy = as_seed(self.random_state).entropy
         # A generator moves on, so that the same run could not be asked for a second time.
         is_fixed = self.random_state is None or isinstance(self.random_state, int | np.integer)

@@ -92,6 +92,16 @@ class Whole(Setting):
 
 
 @dataclass(frozen=True)
+class Open(Whole):
+    """An integer, or "auto" for one that is found while fitting."""
+
+    def wanted(self, value: Any) -> str:
+        if isinstance(value, str):
+            return "" if value == "auto" else f'an integer of at least {self.least}, or "auto"'
+        return super().wanted(value)
+
+
+@dataclass(frozen=True)
 class Number(Setting):
     """A number in (above, most], finite unless `most` is infinite; True and False are none."""
 
@@ -237,13 +247,12 @@ SHARED: Mapping[str, Setting] = {
 }
 # Of the stable families, whose chains run until they are done.
 UNTIL_DONE: Mapping[str, Setting] = {
-    **{
-        name: Either(f'"auto" or {SHARED[name].wanted(None)}', (Word(("auto",)), SHARED[name]), of_run=of_run)
-        for name, of_run in (("n_draws", False), ("n_warmup", True), ("n_chains", True))
-    },
+    "n_draws": Open(1, MOST_DRAWS),
+    "n_warmup": Open(0, MOST_DRAWS, of_run=True),
+    "n_chains": Open(1, 10_000, of_run=True),
     "precision": Number(0.0, 1.0),
     "max_seconds": Either("a positive number of seconds, or None for no limit", (Nothing(), Number(0.0, math.inf))),
-    "inference": Word(("mcmc", "fast"), of_run=True),
+    "inference": Word(("mcmc", "fast")),
 }
 # What may be changed after a fit: how it is asked, or gone on with.
 FREE = (

@@ -43,7 +43,7 @@ def fixed_factor(d: int) -> Array:
 def fixed_mixture(d: int) -> Mixture:
     """Two t laws about where the prior is, neither of which fits."""
     factors = np.stack([1.5 * np.eye(d), 3.0 * np.eye(d) + 0.5 * np.tril(np.ones((d, d)), -1)])
-    return Mixture._of(np.log([0.6, 0.4]), np.stack([np.full(d, -0.3), np.full(d, 1.5)]), factors)
+    return Mixture.of(np.log([0.6, 0.4]), np.stack([np.full(d, -0.3), np.full(d, 1.5)]), factors)
 
 
 def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[str, Any]:
@@ -81,7 +81,8 @@ def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, mem
     kernel, mixture = NutsWithHops(model, 0), fixed_mixture(len(position))
     value = model.log_target(position, 1.0)
     for anchor in mixture.sample(rng, 4 * N_STEPS):
-        position, value, _ = kernel._stretch(rng, position, anchor, value, 1.0)
+        j = int(rng.integers(len(position)))
+        position, value, _ = kernel._stretch(rng, j, position, anchor, value, 1.0)
     return position, None
 
 

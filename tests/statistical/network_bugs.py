@@ -169,7 +169,9 @@ def present_point_always_first() -> None:
 def floor_that_stays() -> None:
     """The noise floor of warm-up still there in the sampling."""
     right = Sweeps._walk
-    Sweeps._walk = lambda self, rng, units, sums, ground, floor: right(self, rng, units, sums, ground, 1.0)
+    Sweeps._walk = lambda self, rng, model, units, sums, ground, floor: right(
+        self, rng, model, units, sums, ground, 1.0
+    )
 
 
 def stale_bulk() -> None:

@@ -68,10 +68,9 @@ def mixture_follows_the_draws(patch: Patch) -> None:
 def stretch_without_jacobian(patch: Patch) -> None:
     """A coordinate scaled by z and accepted by π(x')/π(x) alone."""
 
-    def wrong(self: NutsWithHops, rng: np.random.Generator, position: Any, anchor: Any, *rest: float) -> Any:
+    def wrong(self: NutsWithHops, rng: np.random.Generator, j: int, position: Any, anchor: Any, *rest: float) -> Any:
         value, level = rest
         proposal = position.copy()
-        j = rng.integers(len(position))
         proposal[j] = anchor[j] + math.exp(rng.standard_normal()) * (position[j] - anchor[j])
         proposed = self.target.log_target(proposal, level)
         accepted = math.log(1.0 - rng.random()) < proposed - value
