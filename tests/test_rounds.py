@@ -23,7 +23,7 @@ NEW = RNG.uniform(-1.0, 1.0, (5, 2))
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Rounds that begin small."""
-    monkeypatch.setattr(estimator, "FIRST", Reach(8, 10, 6))
+    monkeypatch.setattr(estimator, "FIRST_OF_FEW", Reach(8, 10, 6))
 
 
 def network(**options):
@@ -34,7 +34,7 @@ def network(**options):
 def wide():
     """A fit that took several rounds."""
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setattr(estimator, "FIRST", Reach(8, 10, 6))
+        patch.setattr(estimator, "FIRST_OF_FEW", Reach(8, 10, 6))
         warnings.simplefilter("ignore", ConvergenceWarning)
         return network(precision=0.02).fit(X, Y)
 
@@ -95,7 +95,7 @@ def test_growth_ends():
     while reach is not None:
         seen.append(reach)
         reach = rounds()._next(reach, trust(0.9, drifting=True))
-    assert [r.n_dropped for r in seen] == [10, 20, 40, 80]
+    assert [r.n_dropped for r in seen] == [10, 20, 40]
 
 
 # Fits ----------------------------------------------------------------------------------------------------------------

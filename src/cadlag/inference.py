@@ -28,7 +28,7 @@ from cadlag.trust import Trust
 
 Array = NDArray[np.float64]
 
-MOST_GROWTH = 8  # of warm-up and of draws, in rounds
+MOST_WARMUP, MOST_DRAWN = 4, 8  # times what a run begins with
 MOST_CHAINS = 48
 
 
@@ -221,8 +221,8 @@ class Rounds(Chains):
         wider = reach._replace(n_chains=n_chains + 4 * math.ceil(n_chains / 8))
         mixing = trust.agree or (trust.close and (precise or unknown))
         if trust.drifting and not (trust.agree and trust.enough):
-            return longer if "n_warmup" in self.free and longer.n_dropped <= MOST_GROWTH * self.n_warmup else None
-        if mixing and "n_draws" in self.free and more.n_kept <= MOST_GROWTH * self.n_draws:
+            return longer if "n_warmup" in self.free and longer.n_dropped <= MOST_WARMUP * self.n_warmup else None
+        if mixing and "n_draws" in self.free and more.n_kept <= MOST_DRAWN * self.n_draws:
             return more
         if precise or "n_chains" not in self.free or wider.n_chains > MOST_CHAINS:
             return None

@@ -78,6 +78,7 @@ class Regressor(RegressorMixin, BaseEstimator):
     _extends: ClassVar[bool] = True  # whether there are chains to go on with
     _conditions: ClassVar[bool] = True  # whether a draw is a Gaussian process given the data, which leaves rows out
     _meets: ClassVar[int] = 1  # how many chains learn from each other where their number may grow
+    _n_rows: int = 0
     _trust: Trust | None = None
     _seed: np.random.SeedSequence | None = None
     _fitted_with: Mapping[str, Any] = MappingProxyType({})
@@ -237,6 +238,7 @@ class Regressor(RegressorMixin, BaseEstimator):
             raise
 
     def _make_model(self, X: Array, y: Array) -> Any:
+        self._n_rows = len(y)
         require_memory(*self._memory(len(y)), self.max_memory)
         return self._model(X, y)
 

@@ -22,7 +22,9 @@ Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
-FIRST = Reach(8, 300, 60)  # chains, iterations dropped, draws kept: where "auto" begins
+FIRST = Reach(8, 600, 60)  # chains, iterations dropped, draws kept: where "auto" begins
+FIRST_OF_FEW = Reach(8, 200, 60)
+FEW_ROWS = 150
 GLANCE = Reach(4, 80, 20)  # of a first look
 
 
@@ -162,7 +164,7 @@ class StableNetworkRegressor(Regressor):
         return KERNELS[self.sampler]
 
     def _first_round(self) -> Reach:
-        return FIRST
+        return FIRST_OF_FEW if self._n_rows <= FEW_ROWS else FIRST
 
     def _inference(self) -> Any:
         return Chains(self._kernel(), *GLANCE, self.n_jobs, self.progress) if self._is_fast else super()._inference()

@@ -67,10 +67,10 @@ class NutsWithHops:
                 "accepted": 0.0}  # fmt: skip
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
-        """Fit mixture and metric to the second half of all seen, and jump as often as it pays."""
+        """Fit mixture and metric to the last two thirds of all seen, and jump as often as it pays."""
         if states[0]["modes"] is not None:
             return self._share_modes(states)
-        recent = [positions[len(positions) // 2 :] for positions in history]
+        recent = [positions[len(positions) // 3 :] for positions in history]
         seed = np.random.SeedSequence([states[0]["iteration"], len(states), recent[0].shape[1]])
         # Repeated positions would be in both parts and favour mixtures that learn them by heart: split in time.
         train = np.concatenate([positions[: len(positions) // 2] for positions in recent])
