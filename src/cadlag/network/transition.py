@@ -22,7 +22,7 @@ from cadlag.sampling.tempering import Tempered
 
 FLOORS = (0.35, 0.1, 0.004)  # of y's standard deviation: at first, after the slow fall, after the fast one
 TIMES = (0.12, 0.55, 0.8)  # of warm-up, when each fall begins or ends; no floor after the last
-UNITS_ALONE = 0.5  # of warm-up, before the bulk joins the units
+UNITS_ALONE = 0.4  # of warm-up, before the bulk joins the units
 POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction alone, for each visit to all of a unit
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged, likewise
 NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
