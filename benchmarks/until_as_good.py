@@ -5,8 +5,8 @@
 
 The base had four chains of 1000 + 1000 sweeps. Its CRPS is in the rows of the paper's tables, which that revision made
 with the same seeds; what a sweep of it costs is measured beside ours, in turn, on one chain. Ours are the chains of the
-first round of the present default, one after the other: after each the CRPS of all so far, and the CPU seconds that they
-took. A line a data set and seed is added to FILE, and what is there is not done again.
+first round of the present default, one after the other: after each the CRPS of all so far, and the CPU seconds that
+they took. A line a data set and seed is added to FILE, and what is there is not done again.
 """
 
 import argparse

@@ -108,6 +108,12 @@ def test_a_fit_that_took_several_rounds(wide):
     assert wide.n_chains == "auto"  # a setting stays as it was given
 
 
+def test_new_chains_are_none_of_the_old():
+    model = network(n_draws=6, n_warmup=10, precision=0.001).fit(X, Y)
+    first = model.posterior_.positions[:, 0]
+    assert len(first) == MOST_CHAINS == len(np.unique(first, axis=0))
+
+
 def test_draws_depend_neither_on_workers_nor_on_blocks(wide, monkeypatch):
     monkeypatch.setattr("cadlag.sampling.chains._BLOCK_SECONDS", 1e-9)
     same(network(precision=0.02, n_jobs=2).fit(X, Y), wide)

@@ -6,7 +6,6 @@ Chains take any transition kernel of :mod:`cadlag.sampling`; the others ask the 
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from cadlag.trust import Trust
 
 Array = NDArray[np.float64]
 
+SEEDLESS = np.random.SeedSequence(0)  # where no chains begin
 MOST_WARMUP, MOST_DRAWN = 4, 8  # times what a run begins with
 MOST_CHAINS = 48
 
@@ -118,16 +118,22 @@ class Chains:
         """More draws, going on where the chains stand."""
         reach, store = _as_store(before)
         reach = reach._replace(n_kept=reach.n_kept + n_draws)
-        return self._look(self._advance(model, before.chains, reach, store)[0])._replace(seed=before.seed)
+        return Chains._go_on(self, model, SEEDLESS, before.chains, reach, store)._replace(seed=before.seed)
 
     def complaint(self, model: Any, posterior: Posterior) -> str | None:
         """What to warn of, if the chains do not agree."""
         return posterior.complaint()
 
     def _go_on(
-        self, model: Any, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store
-    ) -> Draws:
-        return self._look(self._advance(model, self._enough(seed, chains, reach, store), reach, store)[0])
+        self, model: Any, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store,
+        draws: Draws | None = None,
+    ) -> Draws:  # fmt: skip
+        """The draws up to a reach, from chains and new ones where more are wanted, unless they are known."""
+        draws, finished = self._advance(model, self._enough(seed, chains, reach, store), reach, store)
+        if not finished:
+            kept = f"interrupted: {draws.positions.shape[1]} draws a chain are kept, extend() adds more"
+            warn_caller(kept, InterruptedFitWarning)
+        return self._look(draws)
 
     def _enough(self, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store) -> list[Any]:
         """The chains, and new ones where more are wanted."""
@@ -147,9 +153,6 @@ class Chains:
         end = reach.total if finished else _common_end(store, len(chains))
         if end - reach.n_dropped < 1:
             raise KeyboardInterrupt("interrupted before the first draw was kept: there is nothing to return")
-        if not finished:
-            kept = f"interrupted: {end - reach.n_dropped} draws a chain are kept, extend() adds more"
-            warn_caller(kept, InterruptedFitWarning)
         parts = [store.between(c, reach.n_dropped, end) for c in range(len(chains))]
         stats = {name: np.stack([said[name] for _, said in parts]) for name in parts[0][1]}
         ends = [state for c in range(len(chains)) if (state := store.chain_at(c, end))]
@@ -190,23 +193,22 @@ class Rounds(Chains):
         draws: Draws | None = None,
     ) -> Draws:  # fmt: skip
         started, report = time.monotonic(), reporter(self.progress, "sampling")
-        while True:
-            if draws is None:
-                draws = self._look(self._advance(model, self._enough(seed, chains, reach, store), reach, store)[0])
+        draws = draws or super()._go_on(model, seed, chains, reach, store)
+        while draws.positions.shape[1] == reach.n_kept:  # else it has been interrupted
             following = self._next(reach, draws.trust)
-            late = self.max_seconds is not None and time.monotonic() - started >= self.max_seconds
-            short = len(draws.positions[0]) < reach.n_kept  # interrupted
-            if following is None or late or short:
-                return draws
+            if following is None or (self.max_seconds is not None and time.monotonic() - started >= self.max_seconds):
+                break
             tell(report, f"{_state(draws.trust)}; {_change(reach, following)}")
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error", InterruptedFitWarning)
-                    found = self._advance(model, self._enough(seed, draws.chains, following, store), following, store)
-            except (KeyboardInterrupt, InterruptedFitWarning):
+                more = self._enough(seed, draws.chains, following, store)
+                found, finished = self._advance(model, more, following, store)
+            except KeyboardInterrupt:
+                finished = False
+            if not finished:
                 warn_caller("interrupted: the draws of the last whole round are kept", InterruptedFitWarning)
-                return draws
-            reach, draws = following, self._look(found[0])
+                break
+            reach, draws = following, self._look(found)
+        return draws
 
     def _next(self, reach: Reach, trust: Trust | None) -> Reach | None:
         """What the next round reaches, or None where nothing more is wanted or possible."""
@@ -233,7 +235,7 @@ def _state(trust: Trust | None) -> str:
     """What a round has found, in a few words."""
     if trust is None or math.isnan(trust.reproducibility):
         return "precision unknown"
-    return f"precision so far {trust.reproducibility:.2f}{', still climbing' if trust.drifting else ''}"
+    return f"precision so far {trust.reproducibility:.2g}{', still climbing' if trust.drifting else ''}"
 
 
 def _change(reach: Reach, following: Reach) -> str:

@@ -35,7 +35,7 @@ from cadlag.data import (
     require_memory,
     warn_of_constants,
 )
-from cadlag.inference import Ascent, Chains, Draws, Maximum, Reach, Rounds, as_generator, as_seed, seed_from, seed_tree
+from cadlag.inference import Chains, Draws, Reach, Rounds, as_generator, as_seed, seed_from, seed_tree
 from cadlag.left_out import LeaveOneOut
 from cadlag.linalg.gaussian import sample_normal
 from cadlag.names import grouped_columns, input_names, refuse_twice
@@ -204,8 +204,7 @@ class Regressor(RegressorMixin, BaseEstimator):
             SHARED["n_draws"].require("n_draws", 1000 if n_draws is None else n_draws)
             found = inference.extend(self.model_, before, int(1000 if n_draws is None else n_draws))
         else:
-            self._require_rounds(n_draws, precision, inference)
-            found = replace(inference, precision=float(precision)).sharpen(self.model_, before)
+            found = self._rounds(n_draws, precision, inference).sharpen(self.model_, before)
         self._keep(found, inference)
         return self
 
@@ -217,8 +216,8 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _without_chains(self) -> str:
         return 'inference="fast"' if self._is_fast else f"sampler={self.sampler!r}"
 
-    def _require_rounds(self, n_draws: int | None, precision: float, inference: Any) -> None:
-        """Refuse a precision where it has no meaning."""
+    def _rounds(self, n_draws: int | None, precision: float, inference: Any) -> Rounds:
+        """Rounds to another precision, refused where it has no meaning."""
         if n_draws is not None:
             raise ValueError("n_draws and precision cannot both be given to extend: give one of them")
         if not isinstance(inference, Rounds) or self._seed is None:
@@ -226,6 +225,7 @@ class Regressor(RegressorMixin, BaseEstimator):
                 'extend(precision=...) goes on with a fit whose n_chains, n_draws or n_warmup is "auto": give n_draws'
             )
         self._settings["precision"].require("precision", precision)
+        return replace(inference, precision=float(precision))
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
@@ -278,7 +278,9 @@ class Regressor(RegressorMixin, BaseEstimator):
         found, why = self.diagnostics_, self.posterior_.complaint() or "The chains agree."
         r = found["reproducibility"]
         told = "" if math.isnan(r) else f" Another seed would move the predictions by {math.sqrt(2.0) * r:.2f} sd"
-        climbing = "" if not found["drifting"] else ", and the chains still climb" if told else " The chains still climb"
+        climbing = (
+            "" if not found["drifting"] else ", and the chains still climb" if told else " The chains still climb"
+        )
         return why + told + climbing + ("." if told or climbing else "")
 
     def _posterior_of(self, positions: Array, stats: dict[str, Array]) -> Posterior:

@@ -2,8 +2,8 @@
 
 Independent chains have one law, so the spread of their predictive means μ_gi at inputs x_i gives the standard error of
 the mean over all of them, whether they mix or not; s_i, half the central 68 % width of a new observation's law, is its
-unit. Chains that meet are not independent: g counts the groups in which they meet. The x_i lie half-way between training
-rows and near neighbours of theirs, for at the rows themselves chains with little noise all interpolate.
+unit. Chains that meet are not independent: g counts the groups in which they meet. The x_i lie half-way between
+training rows and near neighbours of theirs, for at the rows themselves chains with little noise all interpolate.
 
 r tells spread, not what all chains lack. As long as they climb, the second half of the draws differs from the first in
 the same direction in most chains: were there no drift, each chain's difference could as well have the other sign.
@@ -128,7 +128,9 @@ class Trust:
     @classmethod
     def from_tree(cls, tree: Any) -> "Trust":
         """What a file holds of it."""
-        kinds = {"reproducibility": float, "n_chains": int} | dict.fromkeys(("drifting", "agree", "close", "enough"), bool)
+        kinds = {"reproducibility": float, "n_chains": int} | dict.fromkeys(
+            ("drifting", "agree", "close", "enough"), bool
+        )
         if not isinstance(tree, dict) or any(type(tree.get(name)) is not kind for name, kind in kinds.items()):
             raise ValueError("what it says of its chains is damaged")
         return cls(**{name: tree[name] for name in kinds})

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 from numpy.typing import NDArray
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from cadlag.sampling import SAMPLERS
 from cadlag.sampling.adaptation import (
@@ -26,6 +26,7 @@ from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import _NU, Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts, _Point, _Trajectory
 from cadlag.sampling.tempering import Tempered
+from cadlag.sampling.weighing import weigh
 from cadlag.stable import positive_stable
 from statistical.checks import joint_law, sample, worst
 from statistical.kernels_under_test import MOVES, fixed_mixture, small_model
@@ -224,6 +225,47 @@ def test_mixture_density_is_that_of_its_samples_in_the_plane() -> None:
             product = draws[:, i] * draws[:, j]
             assert abs(product.mean() - second[i, j]) < 5.0 * product.std() / math.sqrt(len(product))
         assert abs(draws[:, i].mean() - mean[i]) < 4.0 * draws[:, i].std() / math.sqrt(len(draws))
+
+
+def test_a_widened_mixture_is_a_density():
+    """Its weights add up to one, and its draws have its density: E[p/q] = 1 for any density p."""
+    mixture = Mixture.of(np.log([0.3, 0.7]), np.array([[0.0], [3.0]]), np.array([[[1.0]], [[0.5]]]))
+    wide = mixture.widened()
+    assert np.exp(wide.log_weights).sum() == pytest.approx(1.0, abs=1e-12)
+    draws = wide.sample(np.random.default_rng(0), 40_000)
+    ratio = np.exp(mixture.log_density(draws) - wide.log_density(draws))
+    assert ratio.mean() == pytest.approx(1.0, abs=4.0 * ratio.std() / 200.0)
+    assert ratio.max() < 1.0 / 0.8  # so that no draw of the narrow one is rare
+
+
+class Lopsided:
+    """The law of the logarithms of two Gamma(3) numbers: skewed, with known moments."""
+
+    dimension, exact_level = 2, 1.0
+
+    def sample_prior(self, rng):
+        return rng.standard_normal(2)
+
+    def log_prior(self, position):
+        return 0.0
+
+    def log_likelihood_at(self, position, level):
+        return self.log_target(position, level)
+
+    def log_target(self, position, level):
+        return float((3.0 * position - np.exp(position)).sum())
+
+    def log_target_gradient(self, position, level):
+        return self.log_target(position, level), 3.0 - np.exp(position)
+
+
+def test_weighed_draws_stand_for_the_target():
+    """Mean ψ(3) and variance ψ'(3)."""
+    found = weigh(np.random.default_rng(1), Lopsided(), 4000)
+    assert found.stats["pareto_shape"][0] < 0.5
+    np.testing.assert_allclose(found.positions.mean(axis=0), special.digamma(3.0), atol=0.06)
+    np.testing.assert_allclose(found.positions.var(axis=0), special.polygamma(1, 3.0), rtol=0.2)
+    np.testing.assert_allclose(np.exp(found.positions).mean(axis=0), 3.0, rtol=0.06)
 
 
 def test_mixture_state_round_trip() -> None:

@@ -7,9 +7,9 @@ Each iteration proposes jumps drawn from q, t laws about the modes to begin with
 misses. The chains meet again early and then after twice the time each, a last time at the end of warm-up: q is
 fitted to what all of them have visited lately, and NUTS takes over their common spread within chains as its metric. A
 chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at the price
-of one likelihood each (where jumps rarely land NUTS runs more often). Where the noise goes to zero the posterior narrows
-to a funnel that q misses and where the steps of NUTS are too long. There it helps to stretch one coordinate at a time
-about a draw a of q: x'_j = a_j + z (x_j - a_j), log z standard normal, accepted with probability
+of one likelihood each (where jumps rarely land NUTS runs more often). Where the noise goes to zero the posterior
+narrows to a funnel that q misses and where the steps of NUTS are too long. There it helps to stretch one coordinate at
+a time about a draw a of q: x'_j = a_j + z (x_j - a_j), log z standard normal, accepted with probability
 min{1, z π(x') / π(x)}; coordinates are taken more often whose tails have been seen to be heavy. Nothing changes after
 warm-up: the posterior is left invariant exactly, whatever q.
 """

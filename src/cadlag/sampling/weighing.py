@@ -43,7 +43,9 @@ def weigh(rng: np.random.Generator, target: Target, n_draws: int) -> Weighed:
 
 def _log_density(mixtures: list[Mixture], positions: Array) -> Array:
     """That of all mixtures drawn from, in equal shares."""
-    return np.logaddexp.reduce([mixture.log_density(positions) for mixture in mixtures], axis=0) - math.log(len(mixtures))
+    return np.logaddexp.reduce([mixture.log_density(positions) for mixture in mixtures], axis=0) - math.log(
+        len(mixtures)
+    )
 
 
 def _refitted(rng: np.random.Generator, mixtures: list[Mixture], parts: list[tuple[Array, Array]]) -> Mixture:
