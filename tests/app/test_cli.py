@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,14 +23,16 @@ from typer.testing import CliRunner
 import cadlag
 from cadlag.app import fitting
 from cadlag.app.cli import _complete_method, _complete_methods, app
-from cadlag.app.common import Talk
+from cadlag.app.common import Bar, Run, Talk
 from cadlag.app.comparing import _show
 from cadlag.app.terminal import readable
 from cadlag.compare import RIVALS, SCORES, compare, lacks, summarise
 from cadlag.data import OverflowedError
 from cadlag.frames import read_names
 from cadlag.methods import METHODS
+from cadlag.network.estimator import GLANCE
 from cadlag.sampling.contract import InterruptedFitWarning
+from cadlag.sampling.progress import tell
 from cadlag.storage import read_tree, write_tree
 
 TINY = ("--draws", "5", "--warmup", "5", "--chains", "2", "--jobs", "1")
@@ -154,7 +157,7 @@ def test_resume_goes_on(folder, data):
 def test_interruption_keeps_the_draws(folder, data, monkeypatch):
     """The third round of blocks is interrupted, as by Ctrl-C."""
 
-    def interrupt(self, label):
+    def interrupt(self, label, warmup):
         calls = []
 
         def report(*arguments):
@@ -223,6 +226,145 @@ def test_further_settings(folder, data):
         "amplitude=False", "--set", "point=mean")  # fmt: skip
     found = cadlag.load(out)
     assert (found.n_maps, found.amplitude, found.point) == (1, False, "mean")
+
+
+AUTO = {"n_chains": "auto", "n_draws": "auto", "n_warmup": "auto", "max_seconds": None, "precision": 0.2,
+        "inference": "mcmc"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "changed"),
+    [("fit", (), {}),
+     ("fit", ("--fast",), {"inference": "fast"}),
+     ("fit", ("--max-seconds", "0.5", "--precision", "0.3"), {"max_seconds": 0.5, "precision": 0.3}),
+     ("fit", ("--draws", "7"), {"n_draws": 7}),
+     ("fit", ("--warmup", "0", "--chains", "2", "--set", "precision=0.1"),
+      {"n_warmup": 0, "n_chains": 2, "precision": 0.1}),
+     ("compare", (), {}),
+     ("compare", ("--fast",), {"inference": "fast"}),
+     ("compare", ("--max-seconds", "3", "--precision", "0.4", "--draws", "9"),
+      {"max_seconds": 3.0, "precision": 0.4, "n_draws": 9})],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["network", "kernel"])
+def test_options_reach_the_estimators(folder, data, monkeypatch, method, command, options, changed):
+    """And what is not given is left to them."""
+    seen = []
+
+    def stop(self, X, y):
+        seen.append({name: getattr(self, name) for name in AUTO})
+        raise ValueError("enough")
+
+    monkeypatch.setattr(METHODS[method], "fit", stop)
+    which = ("--method", method) if command == "fit" else ("--methods", method)
+    run(command, data, "-t", "sales", "--drop-missing", *which, "-o", folder / "never", *options, code=2)
+    assert seen == [AUTO | changed]
+
+
+def test_other_methods_keep_their_own_numbers():
+    assert Run().settings().keys() == {"random_state", "n_jobs"}
+    Run(precision=0.1).check(("nngp", "kernel"))
+    Run(draws=5, fast=True).check(("nngp", "kernel"))
+    with pytest.raises(ValueError, match="--precision is for kernel and network: leave it out"):
+        Run(precision=0.1).check(("nngp", "diwp"))
+
+
+@pytest.mark.parametrize(("jobs", "chains", "wanted"), [(None, None, 3), (None, 2, 2), (None, 9, 3), (7, 2, 7)])
+def test_one_process_a_chain_as_far_as_there_are_processors(monkeypatch, jobs, chains, wanted):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert Run(jobs=jobs, chains=chains).settings()["n_jobs"] == wanted
+
+
+def test_a_verdict_is_in_the_json(folder, data):
+    """A first look of both; chains that are too few for a standard error have none, not NaN."""
+    fit = ("fit", data, "-t", "sales", "--ignore", "shop", "--ignore", "price", "-o", folder / "v.cadlag", "--json")
+    small = ("-m", "network", "--set", "n_units=4", "--set", "bulk=false")
+    found = json.loads(run(*fit, "-m", "kernel", "--fast").stdout)
+    assert found["chains"]["verdict"] == "fast"
+    assert any("the weights of its draws" in finding["text"] for finding in found["verdict"])
+    found = json.loads(run(*fit, *small, "--fast", "--jobs", 1).stdout)
+    assert found["chains"]["verdict"] == "fast"
+    assert "4 short chains" in found["verdict"][-1]["text"]
+    assert "leave --fast out" in found["verdict"][-1]["text"]
+    found = json.loads(run(*fit, *small, *TINY).stdout)
+    assert found["chains"]["verdict"] == "unfinished"
+    assert found["chains"]["reproducibility"] is None
+    assert found["chains"]["drifting"] in (True, False)
+    assert found["verdict"][-1]["tone"] == "caution"
+
+
+def test_a_fit_in_rounds_says_how_far_it_is(folder, data, monkeypatch):
+    """On standard error, where no terminal shows a bar, and never among the results."""
+    fit = METHODS["network"].fit
+
+    def telling(self, X, y):
+        tell(self.progress, "precision so far 0.31; 4 more chains")
+        return fit(self, X, y)
+
+    monkeypatch.setattr(METHODS["network"], "fit", telling)
+    small = ("-m", "network", "--set", "n_units=4", "--set", "bulk=false", "--drop-missing", *TINY)
+    for options in ((), ("--json",)):
+        result = run("fit", data, "-t", "sales", "-o", folder / "told.cadlag", *small, *options)
+        assert "\nfitting network: precision so far 0.31; 4 more chains\n" in result.stderr
+        assert "precision so far" not in result.stdout
+
+
+def on_a_terminal():
+    """A talk whose standard error is a terminal, and what that has been sent."""
+    sent = io.StringIO()
+    talk = Talk()
+    talk.err = Console(file=sent, force_terminal=True, width=100, soft_wrap=True)
+    return talk, sent
+
+
+def shown_last(sent):
+    """The last state of the bar, without colours, its spaces as one."""
+    lines = [line for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sent.getvalue()).split("\r") if line.strip()]
+    return " ".join(lines[-1].split())
+
+
+def test_the_bar_says_what_is_done():
+    talk, sent = on_a_terminal()
+    found = "precision so far 0.31; 4 more chains"
+    with talk.bar("fitting network", lambda: 300) as report:
+        steps = [
+            (partial(report, [299, 360], 360, 0, 2.0), "92% -:--:-- finding places"),
+            (partial(report, [300, 360], 360, 0, 2.0), "sampling"),
+            (partial(report.say, found), found),
+            (partial(report, [9, 360], 360, 0, 2.0), found),
+        ]
+        for step, words in steps:
+            step()
+            report.progress.refresh()
+            assert shown_last(sent).startswith("fitting network")
+            assert shown_last(sent).endswith(words)
+    assert "fitting network: precision" not in sent.getvalue(), "the bar says it already"
+
+
+def test_a_bar_of_other_work_only_shows_how_far_it_is():
+    talk, sent = on_a_terminal()
+    with talk.bar("comparing") as report:
+        report([3], 10, 0, 0.0)
+        report.progress.refresh()
+        assert shown_last(sent).startswith("comparing")
+        assert not re.search("finding|sampling", sent.getvalue())
+
+
+def test_a_bar_is_told_what_the_iterations_are_for(folder, data, monkeypatch):
+    """Those of warm-up by a model's own numbers, which it may know only when it has seen the data."""
+    doing, seen = Bar._doing, []
+    monkeypatch.setattr(Bar, "_doing", lambda self, reached: seen.append(doing(self, reached)) or seen[-1])
+    run("fit", data, "-t", "sales", "-m", "network", "-o", folder / "bar.cadlag", "--drop-missing", *SMALL["network"],
+        "--chains", 1, "--warmup", 16, "--draws", 64, "--jobs", 1)  # fmt: skip
+    assert list(dict.fromkeys(seen)) == ["finding places", "sampling"]
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "wanted"),
+    [("network", {"n_warmup": 7}, 7), ("network", {"inference": "fast"}, GLANCE.n_dropped), ("nngp", {}, 1000),
+     ("kernel", {"inference": "fast"}, 0), ("ml_gp", {}, 0), ("diwp", {}, 0)],
+)  # fmt: skip
+def test_the_first_warm_up_of_every_kind_is_known(method, settings, wanted):
+    assert fitting._warmup(METHODS[method](**settings)) == wanted
 
 
 def test_many_rows_are_left_to_the_network(monkeypatch):
@@ -418,6 +560,13 @@ def test_an_interrupted_comparison_shows_what_is_done(folder, data, monkeypatch)
         (("fit", "{data}", "-t", "sales", "-o", "{folder}"), "cannot be written"),
         (("fit", "{data}", "-t", "sales", "--ignore", "prize"), "did you mean 'price'?"),
         (("fit", "{data}", "-t", "sales", "--draws", "0"), "Invalid value for '--draws'"),
+        (("fit", "{data}", "-t", "sales", "--precision", "2"), "precision must be a number in (0, 1]"),
+        (("fit", "{data}", "-t", "sales", "--max-seconds", "0"), "max_seconds must be a positive number of seconds"),
+        (("fit", "{data}", "-t", "sales", "-m", "nngp", "--fast"), "--fast is for kernel and network: leave it out"),
+        (("fit", "{data}", "-t", "sales", "-m", "diwp", "--max-seconds", "9"), "--max-seconds is for kernel and"),
+        (("fit", "{data}", "-t", "sales", "--fast", "--chains", "9"), "--fast and --chains exclude each other"),
+        (("fit", "{data}", "-t", "sales", "--fast", "--resume", "r"), "--fast and --resume exclude each other"),
+        (("compare", "{data}", "-t", "sales", "--methods", "boosting", "--fast"), "--fast is for kernel and network"),
         (("fit", "{data}"), "Missing option"),
         (("fit", "{model}", "-t", "sales"), "is not a table"),
         (("predict", "{data}", "{data}"), "is cut short or not a cadlag file"),
@@ -635,6 +784,38 @@ def test_results_are_written_though_nobody_reads(folder, data, streams):
     assert found.stdout.strip() == "0"
     assert len(out.read_text().splitlines()) == 3
     out.unlink()
+
+
+# The demo ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_shows_a_first_look_before_the_whole_fit(tmp_path, monkeypatch, capsys):
+    """The picture is there when the whole fit begins, and is another one when it ends; both again for the same seed."""
+    demo = importlib.import_module("cadlag.app.demo")
+    fit, seen = METHODS["network"].fit, []
+
+    def watched(self, X, y):
+        pictures = [path.read_bytes() for path in sorted(tmp_path.glob("*/nile.png"))]
+        seen.append((self.inference, self.n_draws, pictures, capsys.readouterr().out))
+        if self.inference == "mcmc":
+            self.set_params(n_draws=20, n_warmup=20, n_chains=2, n_jobs=1, progress=False)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(METHODS["network"], "fit", watched)
+    monkeypatch.setattr(demo, "METHODS", {"network": partial(METHODS["network"], n_units=4, bulk=False)})
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder in folders:
+        demo.demo(folder, 3)
+    assert [(inference, n_draws) for inference, n_draws, _, _ in seen] == [("fast", "auto"), ("mcmc", "auto")] * 2
+    assert [len(pictures) for _, _, pictures, _ in seen] == [0, 1, 1, 2]
+    said = seen[1][3].splitlines()
+    assert said == [f"Written: {folders[0] / 'nile.png'}, a first look and not the posterior; the whole fit follows."]
+    first, again = seen[1][2][0], seen[3][2][1]
+    assert first.startswith(b"\x89PNG")
+    assert first == again
+    assert first != (folders[0] / "nile.png").read_bytes()
+    for name in ("nile.png", "nile_predictions.csv", "nile_breaks.csv", "nile.cadlag", "nile.html"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
 
 
 # Hostile and unlucky -------------------------------------------------------------------------------------------------

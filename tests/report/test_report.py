@@ -24,7 +24,8 @@ from cadlag.network.break_tables import BreakPlanes
 from cadlag.plots.style import new_axes
 from cadlag.recipes import Input, Recipe
 from cadlag.report import write_report
-from cadlag.report.sections import _dependences, _fit, _named, _relevance, _unseen_rows, sheet
+from cadlag.report.sections import _chains, _dependences, _fit, _named, _relevance, _unseen_rows, sheet
+from cadlag.storage import read_tree, write_tree
 from cadlag.verdict import Checked, Evidence, facts, gather, verdict
 from cadlag.verdict.facts import leading
 from cadlag.verdict.words import plane_label
@@ -240,8 +241,8 @@ def test_what_is_missing_is_said(module, library, sentence, monkeypatch):
 
 def evidence(checked=None, breaks=None, relevance=None, **found):
     """Of a model that need not exist."""
-    diagnostics = {"worst_rhat": 1.0, "worst_ess_bulk": 900.0, "worst_rhat_parameter": "a", **found}
-    complaint = "no" if diagnostics["worst_rhat"] > 1.01 or diagnostics["worst_ess_bulk"] < 400.0 else None
+    diagnostics = {"worst_rhat": 1.0, "rhat_limit": 1.02, "worst_ess_bulk": 900.0, "worst_rhat_parameter": "a", **found}
+    complaint = "no" if diagnostics["worst_rhat"] > 1.02 or diagnostics["worst_ess_bulk"] < 400.0 else None
     posterior = SimpleNamespace(draws={}, stats={}, n_chains=4, n_draws=1000, complaint=lambda: complaint)
     model = SimpleNamespace(
         posterior_=posterior,
@@ -256,6 +257,141 @@ def evidence(checked=None, breaks=None, relevance=None, **found):
 
 def said(*arguments, **found):
     return " ".join(f"[{finding.tone}] {finding.text}" for finding in verdict(evidence(*arguments, **found)))
+
+
+@pytest.mark.parametrize("n_warmup", [1000, "auto"])
+def test_what_to_do_about_chains_that_sit_apart(n_warmup):
+    """Apart is what more draws cannot cure: beyond the limit for so many chains, which differs from fit to fit."""
+    found = evidence(worst_rhat=1.3, rhat_limit=1.24)
+    found.model.n_warmup = n_warmup
+    assert f"n_warmup={2000 if n_warmup == 1000 else 1000}, or with" in verdict(found)[-1].text
+    found.model.chains_ = [{"done": 4000}]  # of which the last 1,000 are kept
+    said = verdict(found)[-1].text
+    assert "n_warmup=6000" in said
+    assert "(R-hat of a above 1.29)" in said
+    found.model.diagnostics_["rhat_limit"] = 1.26
+    assert "extend(n_draws=1000)" in verdict(found)[-1].text
+
+
+TRUST = {"worst_rhat": 1.3, "worst_ess_bulk": 50.0, "reproducibility": 0.35, "drifting": False}
+
+
+def judged(word, recipe=None, counts=("auto", "auto", "auto"), max_seconds=None, **found):
+    """What is said of the chains of a fit that has a verdict."""
+    seen = replace(evidence(**{"verdict": word, **TRUST, **found}), recipe=recipe)
+    model = seen.model
+    model.n_chains, model.n_draws, model.n_warmup = counts
+    model.precision, model.max_seconds, model._grows, model.chains_ = 0.2, max_seconds, True, [{"done": 1600}]
+    finding = verdict(seen)[-1]
+    return f"[{finding.tone}] {finding.text}"
+
+
+def test_a_posterior_is_said_to_agree():
+    said = judged("posterior", worst_rhat=1.011, worst_ess_bulk=812.4, reproducibility=0.05)
+    assert said == (
+        "[good] The chains agree: worst R-hat 1.011, smallest bulk effective sample size 812; another seed would move "
+        "predictions by 0.071 predictive standard deviations."
+    )
+    unknown = judged("posterior", worst_rhat=1.011, worst_ess_bulk=812.4, reproducibility=math.nan)
+    assert unknown == said[: said.index(";")] + "."
+    nothing = dict.fromkeys(("worst_rhat", "worst_ess_bulk", "reproducibility"), math.nan)
+    assert judged("posterior", **nothing) == "[good] Nothing was sampled that could disagree."
+
+
+def test_an_ensemble_is_for_predictions():
+    said = judged("ensemble", reproducibility=0.123)
+    assert said == (
+        "[note] The chains settle in different places, but their average is reproducible (standard error 0.12 "
+        "predictive standard deviations): predictions, intervals and break points may be used, single parameters may "
+        "not."
+    )
+    assert "different places" not in judged("ensemble", worst_rhat=1.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "python", "command"),
+    [({"max_seconds": 60.0}, "model.extend(precision=0.2) goes on", "again with a larger --max-seconds, or leave it"),
+     ({"max_seconds": 60.0, "counts": (8, 9, 9), "drifting": True}, "n_warmup=1200.", "longer warm-up, --warmup 1200."),
+     ({"drifting": True}, "longer warm-up, n_warmup=1200.", "longer warm-up, --warmup 1200."),
+     ({"worst_rhat": 1.01}, "model.extend(n_draws=7000)", "--draws 8000 should be about enough"),
+     ({}, "n_chains=16, or ask for less, precision=0.4.", "--chains 16, or ask for less, --precision 0.4."),
+     ({"reproducibility": math.nan}, "more of them, n_chains=16.", "more of them, --chains 16."),
+     ({"counts": (4, "auto", "auto"), "reproducibility": 0.1}, 'n_chains=16, or n_chains="auto".',
+      "--chains 16, or leave --chains out."),
+     ({"counts": (9, 9, 9)}, 'n_chains="auto", or ask', "leave --chains out, or ask for less")],
+)  # fmt: skip
+def test_what_to_do_about_a_fit_that_is_not_finished(changes, python, command):
+    said, recipe = judged("unfinished", **changes), Recipe(Input("sales", "number"), (Input("x", "number"),))
+    assert said.startswith("[caution] The chains ")
+    assert ("do NOT agree yet" in said) == (changes.get("worst_rhat") != 1.01)
+    assert ("and the chains still climb" in said) == changes.get("drifting", False)
+    assert ("would move predictions by 0.49 predictive" in said) == ("reproducibility" not in changes)
+    assert python in said
+    assert command in judged("unfinished", recipe, **changes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [(None, "4 short chains"), (0.71, "the weights of its draws do NOT stand for it (Pareto shape 0.71"),
+     (0.69, "the weights of its draws seem to stand for it (Pareto shape 0.69"), (math.nan, "cannot be told"),
+     (-math.inf, "seem to stand for it; fit")],
+)  # fmt: skip
+def test_a_first_look_says_so(shape, words):
+    found = evidence(worst_rhat=1.4, verdict="fast")
+    if shape is not None:
+        found.model.posterior_.stats["pareto_shape"] = np.full((1, 9), shape)
+        found.model.posterior_.n_chains = 1
+    (finding,) = verdict(found)[1:]
+    assert finding.tone == "note"
+    assert "This is a first look, not the posterior: " in finding.text
+    assert 'fit with inference="mcmc"' in finding.text
+    assert words in finding.text
+    finding = verdict(replace(found, recipe=Recipe(Input("y", "number"), (Input("x", "number"),))))[-1]
+    assert "leave --fast out" in finding.text
+
+
+def test_the_page_says_what_the_draws_may_be_used_for(network):
+    """Beside the traces, with what it rests on."""
+    (section,) = _chains(gather(network))
+    found = network.diagnostics_
+    assert found["verdict"] == "unfinished"
+    assert section.text.startswith("Verdict: unfinished, the draws are not to be relied on yet. A colour a chain.")
+    sheet = section.sheets[0]
+    row = dict(zip(sheet.header, *sheet.rows))
+    assert (row["verdict"], row["chains"], row["draws a chain"]) == ("unfinished", "2", "60")
+    assert (row["worst R-hat"], row["standard error of predictions"]) == (f"{found['worst_rhat']:.4g}", "–")
+    assert row["still climbing"] == ("yes" if found["drifting"] else "no")
+
+
+def test_chains_of_other_methods_have_no_verdict_on_the_page():
+    model = NNGPRegressor(n_draws=5, n_warmup=5, n_chains=2, random_state=0).fit(BOX, HEIGHT)
+    (section,) = _chains(gather(model))
+    assert section.text.startswith("A colour a chain")
+    assert [sheet.title for sheet in section.sheets] == ["Posterior"]
+
+
+def test_a_model_of_an_earlier_version_is_judged_by_its_chains(network, tmp_path):
+    """Nobody had looked at its predictions."""
+    network.save(tmp_path / "model")
+    tree = read_tree(tmp_path / "model", "model")
+    write_tree(tmp_path / "old", {key: value for key, value in tree.items() if key not in ("trust", "seed")}, "model")
+    old = load(tmp_path / "old")
+    assert "verdict" not in old.diagnostics_
+    (words,) = [finding.text for finding in verdict(gather(old)) if "NOT agree yet" in finding.text]
+    assert "predictive standard deviations" not in words
+    assert "n_warmup=1000" in words or "extend(n_draws" in words
+
+
+def test_draws_that_were_weighed_are_shown_as_no_chains(tmp_path):
+    model = StableKernelRegressor(inference="fast", random_state=0).fit(BOX, HEIGHT)
+    write_report(model, tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "chains" not in page.sections
+    draws = page.sections["draws"]
+    assert "Verdict: fast, a first look, not the posterior." in draws
+    assert "median" in draws
+    assert "rhat" not in draws
+    assert "This is a first look, not the posterior: the weights of its draws" in page.sections["verdict"]
 
 
 def test_what_to_do_about_chains():
@@ -420,7 +556,11 @@ def test_facts_are_json(network, kernel):
     for model in (network, kernel):
         found = facts(gather(model))
         assert json.loads(json.dumps(found)) == found
-    assert facts(gather(network))["breaks"]["likely"][0]["lower"] == pytest.approx(1924.0)
+    assert math.isnan(network.diagnostics_["reproducibility"])
+    found = facts(gather(network))
+    assert (found["chains"]["verdict"], found["chains"]["reproducibility"]) == ("unfinished", None)
+    assert found["breaks"]["likely"][0]["lower"] == pytest.approx(1924.0)
+    found = facts(gather(kernel))
     assert found["relevance"][0]["input"] == HOSTILE[0]
 
 

@@ -135,9 +135,21 @@ Category = Annotated[
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed; the same one gives the same result.")]
 Jobs = Annotated[int | None, typer.Option(help="Processes; one a chain by default, as far as there are processors.")]
-Draws = Annotated[int, typer.Option(min=1, help="Draws kept of each chain.")]
-Warmup = Annotated[int, typer.Option(min=0, help="Iterations before them.")]
-Chains = Annotated[int, typer.Option(min=1, help="Chains.")]
+Draws = Annotated[
+    int | None, typer.Option(min=1, help="Draws kept of each chain; network and kernel find out by themselves.")
+]
+Warmup = Annotated[int | None, typer.Option(min=0, help="Iterations before them, likewise.")]
+Chains = Annotated[int | None, typer.Option(min=1, help="Chains, likewise.")]
+Fast = Annotated[bool, typer.Option("--fast", help="A first look in seconds, which is not the posterior.")]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="A fit begins no further round of chains after so long; no limit by default."),
+]
+Precision = Annotated[
+    float | None,
+    typer.Option(metavar="R", help="Standard error of the predictions that is wanted, in predictive standard "
+                 "deviations; 0.2 by default."),
+]  # fmt: skip
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A further setting of the method, such as alpha=1.5 or "
@@ -175,9 +187,12 @@ def fit(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Model file.", show_default="DATA.cadlag")] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    draws: Draws = 1000,
-    warmup: Warmup = 1000,
-    chains: Chains = 4,
+    draws: Draws = None,
+    warmup: Warmup = None,
+    chains: Chains = None,
+    fast: Fast = False,
+    max_seconds: MaxSeconds = None,
+    precision: Precision = None,
     resume: Annotated[
         Path | None, typer.Option(help="A directory that makes the run durable: run again, and it goes on.")
     ] = None,
@@ -192,7 +207,9 @@ def fit(
     Numbers, dates and categories are recognised. Ctrl-C keeps what has been drawn so far.
     """
     common = _work("common")
-    run = common.Run(seed, jobs, draws, warmup, chains, resume, common.parse_settings(settings or []))
+    run = common.Run(
+        seed, jobs, draws, warmup, chains, resume, common.parse_settings(settings or []), fast, max_seconds, precision
+    )  # fmt: skip
     _work("fitting").fit(
         data, target, method, out, run, common.Talk(as_json), ignore or [], category or [], drop_missing
     )  # fmt: skip
@@ -235,9 +252,12 @@ def compare(
     plot: Annotated[Path | None, typer.Option(help="Picture of the scores, .png, .pdf or .svg.")] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    draws: Draws = 500,
-    warmup: Warmup = 500,
-    chains: Chains = 2,
+    draws: Draws = None,
+    warmup: Warmup = None,
+    chains: Chains = None,
+    fast: Fast = False,
+    max_seconds: MaxSeconds = None,
+    precision: Precision = None,
     ignore: Ignore = None,
     category: Category = None,
     drop_missing: DropMissing = False,
@@ -249,7 +269,9 @@ def compare(
     RMSE, MAE, CRPS and log score; coverage and width of 90 % intervals; seconds a fold.
     """
     common = _work("common")
-    run = common.Run(seed, jobs, draws, warmup, chains, None, common.parse_settings(settings or []))
+    run = common.Run(
+        seed, jobs, draws, warmup, chains, None, common.parse_settings(settings or []), fast, max_seconds, precision
+    )  # fmt: skip
     _work("comparing").compare(
         data, target, methods, folds, repeats, out, plot, run, common.Talk(as_json), ignore or [], category or [],
         drop_missing,

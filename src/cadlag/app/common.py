@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 from cadlag.app.terminal import readable
@@ -29,6 +30,12 @@ from cadlag.storage import is_replaced, place_of
 from cadlag.verdict import CAUTION, GOOD, NOTE
 
 _MOST_NOTES = 20
+_BAR_WIDTH = 20
+_OPTIONS = {
+    "n_draws": "--draws", "n_warmup": "--warmup", "n_chains": "--chains", "max_seconds": "--max-seconds",
+    "precision": "--precision", "inference": "--fast",
+}  # fmt: skip
+_UNTIL_DONE = ("max_seconds", "precision", "inference")  # which a method must have that is asked for them
 _MARKS = {GOOD: ("+", "bold green"), CAUTION: ("!", "bold yellow"), NOTE: ("-", "bold")}
 
 
@@ -113,16 +120,60 @@ class Talk:
             raise OSError(f"standard output took no words ({failure.strerror}); the files are complete")
 
     @contextmanager
-    def bar(self, label: str) -> Iterator[Any]:
-        """A progress bar on a terminal; gives the callable that estimators report to."""
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    def bar(self, label: str, warmup: Callable[[], int] = lambda: 0) -> Iterator[Any]:
+        """A progress bar on a terminal, lines elsewhere; gives the callable that estimators report to."""
+        columns = (
+            TextColumn("{task.description}"), BarColumn(_BAR_WIDTH), TaskProgressColumn(), TimeRemainingColumn(),
+            TextColumn("{task.fields[words]}", markup=False, table_column=Column()),  # one that may wrap
+        )  # fmt: skip
         with Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal) as progress:
-            task = progress.add_task(label, total=None)
+            yield Bar(progress, label, warmup, self._remark)
 
-            def report(reached: Sequence[int], total: int, divergences: int, seconds: float) -> None:
-                progress.update(task, completed=sum(reached), total=total * len(reached))
+    def _remark(self, text: str) -> None:
+        """A line on the way, where no bar shows it."""
+        if not self.err.is_terminal:
+            self.err.print(Text(readable(text)))
 
-            yield report
+
+class Bar:
+    """What an estimator reports to: how far it has come, what it does, and what it has found so far.
+
+    Parameters
+    ----------
+    progress
+        Where the bar is drawn.
+    label
+        What is being done.
+    warmup
+        Iterations of the first round in which places are found, known once it runs; 0 where there are none.
+    remark
+        What takes a sentence where there is no bar.
+    """
+
+    def __init__(
+        self, progress: Progress, label: str, warmup: Callable[[], int], remark: Callable[[str], None]
+    ) -> None:
+        self.progress, self.label, self.warmup, self.remark = progress, label, warmup, remark
+        self.found = ""
+        self.task = progress.add_task(label, total=None, words="")
+
+    def __call__(self, reached: Sequence[int], total: int, divergences: int, seconds: float) -> None:
+        """How far the chains have come."""
+        words = self._doing(min(reached))
+        self.progress.update(self.task, completed=sum(reached), total=total * len(reached), words=words)
+
+    def say(self, text: str) -> None:
+        """What has been found so far, and what is done about it."""
+        self.found = text
+        self.progress.update(self.task, words=text)
+        self.remark(f"{self.label}: {text}")
+
+    def _doing(self, reached: int) -> str:
+        """What the iterations are for: known of the first round, told of later ones."""
+        n_warmup = 0 if self.found else self.warmup()
+        if not n_warmup:
+            return self.found
+        return "finding places" if reached < n_warmup else "sampling"
 
 
 def _as_json(value: Any) -> Any:
@@ -165,7 +216,7 @@ def _try_to_write(folder: Path, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """How chains are run.
+    """How chains are run; None for what is left to the estimators.
 
     Attributes
     ----------
@@ -173,25 +224,31 @@ class Run:
         Seed.
     jobs
         Workers; None for one a chain, as far as there are processors.
-    draws, warmup, chains
+    draws, warmup, chains, max_seconds, precision
         As in the estimators.
     resume
         A directory that makes the run durable.
     more
         Further settings of the estimators, by name.
+    fast
+        Whether a first look is enough.
     """
 
     seed: int = 0
     jobs: int | None = None
-    draws: int = 1000
-    warmup: int = 1000
-    chains: int = 4
+    draws: int | None = None
+    warmup: int | None = None
+    chains: int | None = None
     resume: Path | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    fast: bool = False
+    max_seconds: float | None = None
+    precision: float | None = None
 
     def check(self, methods: Sequence[str]) -> None:
-        """Refuse a further setting that none of the methods has, and a value that none of those can take."""
+        """Refuse a setting that none of the methods has, and a value that none of those can take."""
         kinds = [METHODS[method] for method in methods if method in METHODS]
+        self._check_options(kinds)
         known = sorted({name for kind in kinds for name in kind._settings})
         for name in self.more:
             if name not in known:
@@ -203,11 +260,30 @@ class Run:
         if len(kinds) == 1:  # what a method asks of several settings together
             kinds[0](**{name: value for name, value in self.settings().items() if name in known})._check_settings()
 
+    def _check_options(self, kinds: Sequence[Any]) -> None:
+        """Refuse an option that none of the methods understands, or that another one makes void."""
+        given = self._given()
+        for name in _UNTIL_DONE:
+            if name in given and not any(name in kind._settings for kind in kinds):
+                able = " and ".join(method for method, kind in METHODS.items() if name in kind._settings)
+                raise ValueError(f"{_OPTIONS[name]} is for {able}: leave it out, or ask for one of them")
+        void = [_OPTIONS[name] for name in given if name != "inference"] + ["--resume"] * (self.resume is not None)
+        if self.fast and void and all("inference" in kind._settings for kind in kinds):
+            raise ValueError(f"--fast and {void[0]} exclude each other: a first look has numbers of its own")
+
+    def _given(self) -> dict[str, Any]:
+        """Settings that have an option of their own, where it was given."""
+        values = {
+            "n_draws": self.draws, "n_warmup": self.warmup, "n_chains": self.chains, "max_seconds": self.max_seconds,
+            "precision": self.precision, "inference": "fast" if self.fast else None,
+        }  # fmt: skip
+        return {name: value for name, value in values.items() if value is not None}
+
     def settings(self) -> dict[str, Any]:
         """Keyword arguments of an estimator."""
-        jobs = min(self.chains, os.cpu_count() or 1) if self.jobs is None else self.jobs
-        return {"random_state": self.seed, "n_jobs": jobs, "n_draws": self.draws, "n_warmup": self.warmup,
-                "n_chains": self.chains, **self.more}  # fmt: skip
+        processors = os.cpu_count() or 1
+        jobs = min(self.chains or processors, processors) if self.jobs is None else self.jobs
+        return {"random_state": self.seed, "n_jobs": jobs, **self._given(), **self.more}
 
 
 _AS_JSON = {"True": "true", "False": "false", "None": "null"}  # as one writes them in Python

@@ -74,9 +74,12 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
     """A fitted model, and whether it was interrupted."""
     if resume is not None and "checkpoint" not in inspect.signature(METHODS[method].fit).parameters:
         raise ValueError(f"the method {method} cannot be resumed: leave --resume out")
-    with warnings.catch_warnings(record=True) as caught, talk.bar(f"fitting {method}") as report:
+    model = with_settings(method, run.settings())
+    bar = talk.bar(f"fitting {method}", lambda: _warmup(model))
+    with warnings.catch_warnings(record=True) as caught, bar as report:
         warnings.simplefilter("always")
-        model = with_settings(method, {**run.settings(), "progress": report})
+        if hasattr(model, "progress"):
+            model.set_params(progress=report)
         model.fit(numbers.X, numbers.y, **({} if resume is None else {"checkpoint": resume}))
     if hasattr(model, "progress"):
         model.set_params(progress=False)
@@ -85,6 +88,11 @@ def _fit(method: str, numbers: Numbers, run: Run, resume: Path | None, talk: Tal
         if issubclass(item.category, UserWarning) and not issubclass(item.category, ConvergenceWarning):
             talk.note(str(item.message))
     return model, any(issubclass(item.category, InterruptedFitWarning) for item in caught)
+
+
+def _warmup(model: Any) -> int:
+    """Iterations in which the chains of a model find places before their first draw is kept; 0 where it has none."""
+    return int(getattr(model._inference(), "n_warmup", 0))
 
 
 def _choose(numbers: Numbers, run: Run, talk: Talk) -> tuple[Any, Any, str]:

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
-FIRST = Reach(8, 600, 60)  # chains, iterations dropped, draws kept: where "auto" begins
+FIRST = Reach(8, 600, 120)  # chains, iterations dropped, draws kept: where "auto" begins
 FIRST_OF_FEW = Reach(8, 200, 60)
 FEW_ROWS = 150
 GLANCE = Reach(4, 80, 20)  # of a first look

@@ -16,11 +16,12 @@ from cadlag.plots.style import STYLE, new_axes, plt, words, write_values
 from cadlag.verdict import COVERAGE, Evidence
 from cadlag.verdict.evidence import affordable_atoms
 from cadlag.verdict.facts import leading
-from cadlag.verdict.words import plane_label
+from cadlag.verdict.words import MEANING, plane_label
 
 _MOST_DEPENDENCES = 4
 _MOST_KERNEL_ROWS = 200
 _MOST_ROWS = 60  # of a table
+_OF_CHAINS = ("rhat", "ess_bulk", "ess_tail")
 
 
 @dataclass(frozen=True)
@@ -243,6 +244,9 @@ def _chains(evidence: Evidence) -> Iterator[Section]:
         return
     if posterior.n_draws < 2:
         return
+    if "pareto_shape" in posterior.stats:
+        yield _weighed(evidence)
+        return
     scalars = posterior.scalars()
     wanted = ["log_likelihood", evidence.model.diagnostics_["worst_rhat_parameter"], "noise_variance"]
     names = [name for name in dict.fromkeys(wanted) if name in scalars]
@@ -252,9 +256,39 @@ def _chains(evidence: Evidence) -> Iterator[Section]:
         for plot, what in ((plots.plot_trace, "Trace of"), (plots.plot_ranks, "Ranks by chain of"))
     ]
     yield Section(
-        "chains", "Chains", "A colour a chain. Traces should look alike and without trend, ranks be level within the "
-        "grey band; shown are the likelihood, the quantity on which the chains agree least, and the noise.", drawn,
-        [sheet("Posterior", posterior.summary())],
+        "chains", "Chains", _verdict(evidence) + "A colour a chain. Traces should look alike and without trend, ranks "
+        "be level within the grey band; shown are the likelihood, the quantity on which the chains agree least, and "
+        "the noise.", drawn, [*_trust(evidence), sheet("Posterior", posterior.summary())],
+    )  # fmt: skip
+
+
+def _verdict(evidence: Evidence) -> str:
+    """What the draws may be used for, where that is known."""
+    found = evidence.model.diagnostics_.get("verdict")
+    return "" if found is None else f"Verdict: {found}, {MEANING[found]}. "
+
+
+def _trust(evidence: Evidence) -> Iterator[Sheet]:
+    """What the verdict rests on."""
+    found = evidence.model.diagnostics_
+    if "verdict" in found:
+        row = {
+            "verdict": found["verdict"], "chains": found["n_chains"], "draws a chain": found["n_draws"],
+            "worst R-hat": found["worst_rhat"], "its limit": found["rhat_limit"],
+            "smallest bulk ESS": found["worst_ess_bulk"],
+            "standard error of predictions": found.get("reproducibility", float("nan")),
+            "still climbing": {True: "yes", False: "no"}.get(found.get("drifting"), "–"),
+        }  # fmt: skip
+        yield sheet("How far they can be trusted", {name: [value] for name, value in row.items()})
+
+
+def _weighed(evidence: Evidence) -> Section:
+    """Of draws that no chain has made."""
+    summary = evidence.model.posterior_.summary()
+    table = {name: summary[name] for name in summary if name not in _OF_CHAINS}
+    return Section(
+        "draws", "Draws", _verdict(evidence) + "They are taken by weights from mixtures about a few modes, not sampled "
+        "by chains.", sheets=[sheet("Draws", table)],
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The verdict's figures as plain values, fit for JSON; None for what the method cannot tell."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,12 @@ def facts(evidence: Evidence) -> Facts:
         "score": _score(evidence),
         "breaks": None if evidence.breaks is None else _breaks(evidence),
         "relevance": sorted_relevance(evidence),
-        "chains": {key: plain(value) for key, value in evidence.model.diagnostics_.items()},
+        "chains": {key: _known(plain(value)) for key, value in evidence.model.diagnostics_.items()},
     }
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _score(evidence: Evidence) -> Facts | None:

@@ -7,22 +7,32 @@ calls for one from Python.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
 from cadlag.frames import listed
 from cadlag.network.break_tables import BreakPoints
-from cadlag.posterior import ESS_LIMIT, RHAT_LIMIT
+from cadlag.posterior import ESS_LIMIT
+from cadlag.trust import CLOSE, ENSEMBLE, FAST, FEWEST_CHAINS, POSTERIOR, UNFINISHED
 from cadlag.verdict.evidence import COVERAGE, Checked, Evidence
 from cadlag.verdict.facts import Facts, likely_breaks, sorted_relevance
 
 GOOD, CAUTION, NOTE = "good", "caution", "note"
 _LEAST_RELEVANT, _IRRELEVANT = 0.05, 0.01
-_FAR_APART = 1.05  # R-hat beyond which chains sit in different places, and more of the same will hardly help
 _MOST_NAMED = 5
 _LEADS = 0.8  # share of a hyperplane's normal beyond which one input is said to turn it alone
 _TURNS = 0.1
+_LARGEST_SHAPE = 0.7  # of the tail of weights that stand for the posterior
+_LEAST_WARMUP = 500  # that is worth doubling
+_NOTHING_SAMPLED = "Nothing was sampled that could disagree."
+MEANING = {
+    POSTERIOR: "every parameter may be read",
+    ENSEMBLE: "predictions, intervals and break points may be used, single parameters may not",
+    UNFINISHED: "the draws are not to be relied on yet",
+    FAST: "a first look, not the posterior",
+}
 
 
 @dataclass(frozen=True)
@@ -245,18 +255,9 @@ def _search(converged: bool) -> Finding:
 
 def _chains(evidence: Evidence) -> Iterator[Finding]:
     posterior, found = evidence.model.posterior_, evidence.model.diagnostics_
-    numbers = (
-        f"worst R-hat {found['worst_rhat']:.3f}, smallest bulk effective sample size {found['worst_ess_bulk']:.0f}"
-    )
-    if posterior.complaint() is None:
-        known = not math.isnan(found["worst_rhat"])
-        yield Finding(GOOD, f"The chains agree: {numbers}." if known else "Nothing was sampled that could disagree.")
-    elif math.isnan(found["worst_rhat"]):
-        more = _setting(evidence, "draws", 1000)
-        yield Finding(CAUTION, f"{posterior.n_draws} draws a chain are too few to tell whether they agree: ask {more}.")
-    else:
-        yield Finding(CAUTION, f"The chains do NOT agree yet: {numbers}. {_remedy(evidence)}")
-    if posterior.n_chains == 1:
+    judged = {POSTERIOR: _agreeing, ENSEMBLE: _ensemble, UNFINISHED: _unfinished, FAST: _first_look}
+    yield judged.get(found.get("verdict"), _agreement)(evidence)
+    if posterior.n_chains == 1 and found.get("verdict") != FAST:
         yield Finding(
             NOTE, f"A single chain can only be compared with itself: fit with {_setting(evidence, 'chains', 4)}."
         )
@@ -265,29 +266,152 @@ def _chains(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(CAUTION, f"{divergences} trajectories diverged: the sampler may have missed a narrow region.")
 
 
-def _setting(evidence: Evidence, name: str, value: int) -> str:
-    return f"--{name} {value}" if evidence.recipe is not None else f"n_{name}={value}"
+def _told(found: Facts) -> str:
+    """What is known of the chains in numbers."""
+    known = [
+        f"{words} {found[key]:{form}}"
+        for key, words, form in (
+            ("worst_rhat", "worst R-hat", ".3f"), ("worst_ess_bulk", "smallest bulk effective sample size", ".0f")
+        )
+        if not math.isnan(found[key])
+    ]  # fmt: skip
+    return "; ".join(filter(None, (", ".join(known), _moved(found))))
+
+
+def _moved(found: Facts) -> str:
+    """How far another seed would move the predictions, in words, where that is known."""
+    moved = math.sqrt(2.0) * found.get("reproducibility", math.nan)
+    if math.isnan(moved):
+        return ""
+    return f"another seed would move predictions by {moved:.2g} predictive standard deviations"
+
+
+def _agreeing(evidence: Evidence) -> Finding:
+    told = _told(evidence.model.diagnostics_)
+    return Finding(GOOD, f"The chains agree: {told}." if told else _NOTHING_SAMPLED)
+
+
+def _ensemble(evidence: Evidence) -> Finding:
+    found = evidence.model.diagnostics_
+    are_apart = found["worst_rhat"] > found["rhat_limit"]
+    return Finding(
+        NOTE, f"The chains {'settle in different places' if are_apart else 'have too few draws for more'}, but their "
+        f"average is reproducible (standard error {found['reproducibility']:.2g} predictive standard deviations): "
+        f"{MEANING[ENSEMBLE]}.",
+    )  # fmt: skip
+
+
+def _unfinished(evidence: Evidence) -> Finding:
+    found = evidence.model.diagnostics_
+    state = "do NOT agree yet" if found["worst_rhat"] > found["rhat_limit"] else "agree, but have too few draws yet"
+    climbing = ", and the chains still climb" if found["drifting"] else ""
+    return Finding(CAUTION, f"The chains {state}: {_told(found)}{climbing}. {_way_on(evidence)}")
+
+
+def _first_look(evidence: Evidence) -> Finding:
+    posterior = evidence.model.posterior_
+    whole = "leave --fast out" if evidence.recipe is not None else 'fit with inference="mcmc"'
+    shapes = posterior.stats.get("pareto_shape")
+    what = (
+        f"{posterior.n_chains} short chains, which have not found all there is to find"
+        if shapes is None else _weighed(float(np.max(shapes)))
+    )  # fmt: skip
+    return Finding(NOTE, f"This is a first look, not the posterior: {what}; {whole} for the posterior itself.")
+
+
+def _weighed(shape: float) -> str:
+    """What the tail of the weights says of draws about a few modes."""
+    if math.isnan(shape):
+        return "whether the weights of its draws stand for the posterior cannot be told"
+    known = "" if math.isinf(shape) else f" (Pareto shape {shape:.2f}, trusted up to {_LARGEST_SHAPE:g})"
+    return f"the weights of its draws {'do NOT' if shape > _LARGEST_SHAPE else 'seem to'} stand for it{known}"
+
+
+def _agreement(evidence: Evidence) -> Finding:
+    """Of chains that have no verdict of their own."""
+    posterior, found = evidence.model.posterior_, evidence.model.diagnostics_
+    if posterior.complaint() is None:
+        return _agreeing(evidence)
+    if math.isnan(found["worst_rhat"]):
+        more = _setting(evidence, "draws", 1000)
+        return Finding(
+            CAUTION, f"{posterior.n_draws} draws a chain are too few to tell whether they agree: ask {more}."
+        )
+    return Finding(CAUTION, f"The chains do NOT agree yet: {_told(found)}. {_remedy(evidence)}")
+
+
+# What to do about it -------------------------------------------------------------------------------------------------
+
+
+def _setting(evidence: Evidence, name: str, value: float) -> str:
+    """A setting in the words of whoever fitted."""
+    if evidence.recipe is not None:
+        return f"--{name} {value}"
+    return f"{name if name == 'precision' else f'n_{name}'}={value}"
 
 
 def _remedy(evidence: Evidence) -> str:
     """What to do about chains that do not agree."""
-    model = evidence.model
-    found, draws = model.diagnostics_, model.posterior_.n_draws
-    if found["worst_rhat"] > _FAR_APART:
+    model, found = evidence.model, evidence.model.diagnostics_
+    limit = found["rhat_limit"] + CLOSE
+    if found["worst_rhat"] > limit:
         is_other = getattr(model, "sampler", "") != "tempered" and model._method in ("kernel", "network")
         tempered = "--set sampler=tempered" if evidence.recipe is not None else 'sampler="tempered"'
         return (
-            f"They sit in different places (R-hat of {found['worst_rhat_parameter']} above {_FAR_APART}), so first fit "
-            f"again with a longer warm-up, {_setting(evidence, 'warmup', 2 * max(int(model.n_warmup), 500))}"
-            f"{f', or with {tempered}' if is_other else ''}."
+            f"They sit in different places (R-hat of {found['worst_rhat_parameter']} above {limit:.2f}), so first fit "
+            f"again with a longer warm-up, {_longer_warmup(evidence)}{f', or with {tempered}' if is_other else ''}."
         )
-    factor = max(ESS_LIMIT / max(found["worst_ess_bulk"], 1.0), 2.0 if found["worst_rhat"] > RHAT_LIMIT else 1.2)
+    return _more_draws(evidence)
+
+
+def _way_on(evidence: Evidence) -> str:
+    """What to do about a fit that is not finished."""
+    model, found = evidence.model, evidence.model.diagnostics_
+    if _is_open(model) and model.max_seconds is not None:
+        if evidence.recipe is not None:
+            return "Give it more time: fit again with a larger --max-seconds, or leave it out."
+        return f"Give it more time: model.extend(precision={model.precision:g}) goes on where it stopped."
+    if found["drifting"]:
+        return f"Fit again with a longer warm-up, {_longer_warmup(evidence)}."
+    return _more_chains(evidence) if found["worst_rhat"] > found["rhat_limit"] else _more_draws(evidence)
+
+
+def _is_open(model: Any) -> bool:
+    """Whether it was left to the fit when to end."""
+    return model._grows and "auto" in (model.n_chains, model.n_draws, model.n_warmup)
+
+
+def _longer_warmup(evidence: Evidence) -> str:
+    """Twice what was dropped."""
+    model = evidence.model
+    chains = getattr(model, "chains_", [])
+    given = 0 if model.n_warmup == "auto" else int(model.n_warmup)
+    dropped = int(chains[0]["done"]) - model.posterior_.n_draws if chains else given
+    return _setting(evidence, "warmup", 2 * max(dropped, _LEAST_WARMUP))
+
+
+def _more_draws(evidence: Evidence) -> str:
+    """As many as make enough effective ones."""
+    found, draws = evidence.model.diagnostics_, evidence.model.posterior_.n_draws
+    enough = 2.0 if found["worst_rhat"] > found["rhat_limit"] else 1.2
+    factor = max(ESS_LIMIT / max(found["worst_ess_bulk"], 1.0), enough)
     if math.isnan(factor):
         factor = 2.0
     more = max(100, math.ceil((factor - 1.0) * draws / 100.0) * 100)
     if evidence.recipe is not None:
         return f"Fit again with more draws: --draws {draws + more} should be about enough."
     return f"Continue them: model.extend(n_draws={more}) should be about enough."
+
+
+def _more_chains(evidence: Evidence) -> str:
+    """Chains that settle in different places are worth their average, which takes many; or less may be enough."""
+    model, r = evidence.model, evidence.model.diagnostics_["reproducibility"]
+    ways = [_setting(evidence, "chains", max(2 * FEWEST_CHAINS, 2 * model.posterior_.n_chains))]
+    if model._grows and model.n_chains != "auto":
+        ways.append("leave --chains out" if evidence.recipe is not None else 'n_chains="auto"')
+    if model.precision < r < 1.0:
+        ways.append(f"ask for less, {_setting(evidence, 'precision', math.ceil(10.0 * r) / 10.0)}")
+    return f"They settle in different places, so fit again with more of them, {', or '.join(ways)}."
 
 
 def _remarks(evidence: Evidence) -> Iterator[Finding]:
