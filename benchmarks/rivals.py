@@ -258,12 +258,13 @@ def _without(package: str) -> Callable[[], str]:
     return lambda: "" if importlib.util.find_spec(package) else f"there is no package {package} (pip install {package})"
 
 
+_CHAINS = {"n_draws": 1000, "n_warmup": 1000, "n_chains": 4}  # the defaults of version 0.1
 _SHORT = {"n_draws": 100, "n_warmup": 200, "n_chains": 2}
 _SEGMENTS = {"min_size": 2, "jump": 1}
 
 METHODS: dict[str, Method] = {
-    "network": Method(_network, {}, _SHORT, prepare=lambda *_: _compiled(StableNetworkRegressor)),
-    "kernel": Method(_kernel, {}, _SHORT, prepare=lambda *_: _compiled(StableKernelRegressor)),
+    "network": Method(_network, _CHAINS, _SHORT, prepare=lambda *_: _compiled(StableNetworkRegressor)),
+    "kernel": Method(_kernel, _CHAINS, _SHORT, prepare=lambda *_: _compiled(StableKernelRegressor)),
     "bart": Method(
         _bart, {"num_trees": 200, "n_burn": 1000, "n_save": 1000, "num_chains": 4},
         {"num_trees": 50, "n_burn": 100, "n_save": 100, "num_chains": 2}, _without("bartz"), _prepare_bart,

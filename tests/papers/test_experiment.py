@@ -74,13 +74,15 @@ class Constant:
 
     calls = ()
 
-    def __init__(self, shift=0.0, noisy=False, random_state=None):
-        self.shift, self.noisy, self.random_state = shift, noisy, random_state
+    def __init__(self, shift=0.0, noisy=False, verdict="", random_state=None):
+        self.shift, self.noisy, self.verdict, self.random_state = shift, noisy, verdict, random_state
 
     def fit(self, X, y, **seen):
         type(self).seen = seen
         self.mean_ = y.mean() + self.shift
-        self.diagnostics_ = {"worst_rhat": 1.01, "n_failures": np.int64(3), "ok": True, "verdict": "fine", "draws": [1]}
+        self.diagnostics_ = {"worst_rhat": 1.01, "n_failures": np.int64(3), "ok": True, "draws": [1]}
+        if self.verdict:
+            self.diagnostics_["verdict"] = self.verdict
         if self.noisy:
             warnings.warn("chains disagree", ConvergenceWarning, stacklevel=2)
             warnings.warn("something else", UserWarning, stacklevel=2)
@@ -278,6 +280,7 @@ def dying(task):
     ("method", "configuration", "home", "step", "at"),
     [
         ("kernel", {"n_draws": 40, "n_warmup": 10, "n_chains": 1}, chains, "advance", 30),
+        ("kernel", {"n_draws": 10, "n_warmup": 10, "precision": 0.001}, chains, "advance", 100),
         ("diwp", {"n_steps": 30, "n_samples": 2}, Climb, "_step", 10),
     ],
 )
@@ -359,6 +362,21 @@ def test_evaluate_scores_times_and_diagnoses(constant):
     assert values["warned"] == 0.0
     assert min(values["fit_seconds"], values["predict_seconds"]) > 0
     assert Constant.calls == ((5, 100),)
+
+
+@pytest.mark.parametrize("verdict", ["posterior", "ensemble", "unfinished", "fast"])
+def test_a_verdict_is_kept_as_numbers(constant, verdict):
+    values = evaluate_task(Task("sim1d", "constant", {"verdict": verdict}, 5))
+    found = {name: value for name, value in values.items() if "verdict" in name}
+    assert found == {f"diag_verdict_{name}": name == verdict for name in ("posterior", "ensemble", "unfinished")}
+    assert {type(value) for value in found.values()} == {float}
+
+
+def test_verdict_of_a_fit_that_goes_on_until_done():
+    values = evaluate_task(Task("sim1d", "kernel", {"n_draws": 5, "n_warmup": 20, "precision": 1.0}, 0))
+    assert sum(values[f"diag_verdict_{name}"] for name in ("posterior", "ensemble", "unfinished")) == 1.0
+    assert values["diag_drifting"] in (0.0, 1.0)
+    assert values["diag_n_chains"] >= 4
 
 
 def test_test_inputs_are_given_to_those_who_ask(constant, monkeypatch):

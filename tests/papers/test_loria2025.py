@@ -1,6 +1,7 @@
 """The paper redone: rows decide tables and figures, runs resume after kills, and settings are what they are called."""
 
 import inspect
+import json
 import math
 import multiprocessing
 import random
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.version import Version as Release
 
 from cadlag import papers, storage
 from cadlag.app import reproducing
@@ -24,7 +26,7 @@ from cadlag.papers.loria2025.__main__ import main
 from cadlag.papers.loria2025.evidence import EVIDENCE, alpha, moves, splits
 from cadlag.papers.loria2025.evidence.comparison import DIWP, INTERCEPT, NNGP, SHARE, Comparison
 from cadlag.papers.loria2025.figures import FIGURES
-from cadlag.papers.loria2025.plan import FULL, QUICK, TABLES, table_tasks
+from cadlag.papers.loria2025.plan import FULL, PRIOR, QUICK, TABLES, table_tasks
 from cadlag.papers.loria2025.runs import read_rows, take, wanted
 from cadlag.papers.loria2025.versions import SIMULATIONS, UCI, VERSIONS
 from cadlag.papers.rows import Row, RowFile, Task
@@ -32,6 +34,7 @@ from cadlag.papers.rows import Row, RowFile, Task
 PACKAGE = Path(papers.__file__).parent / "loria2025"
 MODULE = "cadlag.papers.loria2025.runs"
 KINDS_OF_EVIDENCE = (alpha, moves, splits, Comparison)
+FOUR_CHAINS = {"n_draws": 1000, "n_warmup": 1000, "n_chains": 4}
 
 
 def fake(task, load=None):
@@ -105,6 +108,48 @@ def test_every_row_in_the_package_is_planned():
     assert {row[:4] for row in rows} <= keys
 
 
+def passes_for_another(record):
+    """Whether a row leaves chains and draws to the defaults of a version that did not go on until done.
+
+    One that does has a verdict, which is in the rows of tables; where there was no fit there were no chains.
+    """
+    numbers = FOUR_CHAINS.keys() <= json.loads(record["configuration"]).keys()
+    if record["method"] not in ("kernel", "network") or record["data"] == PRIOR or numbers:
+        return False
+    verdict = "diag_n_chains" not in record["metrics"] or "diag_verdict_posterior" in record["metrics"]
+    return Release(record["version"].partition("+")[0]) < Release("0.2.0.dev0") or not verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"version": "0.1.0"}, True),
+        ({"configuration": '{"n_chains":4,"n_draws":1000}'}, True),
+        ({"configuration": '{"n_chains":4,"n_draws":1000,"n_warmup":1000}'}, False),
+        ({"version": "0.2.0.dev0+2bee663f"}, False),
+        ({"version": "0.2.0.dev0+2bee663f", "metrics": {"diag_n_chains": 4.0}}, True),
+        ({"version": "0.10.0", "metrics": {"diag_n_chains": 8.0, "diag_verdict_posterior": 0.0}}, False),
+        ({"method": "nngp"}, False),
+        ({"data": PRIOR}, False),
+    ],
+)
+def test_rows_that_pass_for_others_are_found(changes, expected):
+    record = {"data": "sim1d", "method": "network", "configuration": "{}", "version": "0.1.0+2bee663f", "metrics": {}}
+    assert passes_for_another({**record, **changes}) == expected
+
+
+def test_no_row_passes_for_one_of_other_defaults():
+    paths = [*(PACKAGE / "rows").glob("*.jsonl"), Path(__file__).parents[2] / "experiments" / "jump_rows.jsonl"]
+    records = [record for path in paths for record in storage.RecordFile(path).read()]
+    assert sum(FOUR_CHAINS.items() <= json.loads(record["configuration"]).items() for record in records) >= 575
+    assert not [record["configuration"] for record in records if passes_for_another(record)]
+    for record in records:  # what is stated is what was done
+        stated = {f"diag_{name}": value for name, value in json.loads(record["configuration"]).items()}
+        done = {name: value for name, value in stated.items() if name in record["metrics"] and value != "auto"}
+        assert done.items() <= record["metrics"].items(), record["configuration"]
+
+
 def test_every_curve_in_the_package_belongs_to_a_figure():
     for kind, tasks in wanted([*FIGURES, *EVIDENCE], FULL, Part()).items():
         rows = [] if kind == "tables" else read_rows(PACKAGE / "rows", kind)
@@ -168,14 +213,14 @@ def row_of(task, metric, value):
 
 
 def test_coverage_is_in_percent_and_one_seed_has_no_deviation():
-    task = Task("yacht", "network", {}, 0)
+    task = Task("yacht", "network", FOUR_CHAINS, 0)
     (cell,) = [c for c in tables.cells("table-8", [row_of(task, "coverage", 0.9)], FULL) if c.n == 1]
     assert cell.mean == pytest.approx(90)
     assert tables.text(cell) == "90.0 (–), n = 1"
 
 
 def test_seeds_beyond_the_papers_do_not_count_and_what_is_not_finite_is_said():
-    tasks = [Task("yacht", "network", {}, seed) for seed in (0, 19, 20)]
+    tasks = [Task("yacht", "network", FOUR_CHAINS, seed) for seed in (0, 19, 20)]
     rows = [row_of(task, "coverage", value) for task, value in zip(tasks, (0.8, 0.9, 0.1))]
     (cell,) = [c for c in tables.cells("table-8", rows, FULL) if c.n == 2]
     assert tables.text(cell) == "85.0 (7.1), n = 2"
@@ -187,7 +232,7 @@ def test_seeds_beyond_the_papers_do_not_count_and_what_is_not_finite_is_said():
 
 
 def test_fits_that_warned_are_counted_line_by_line():
-    chains = [Task("sim2d", "network", {}, seed) for seed in range(3)]
+    chains = [Task("sim2d", "network", FOUR_CHAINS, seed) for seed in range(3)]
     rows = [row_of(task, "warned", value) for task, value in zip(chains, (1.0, 0.0, 1.0))]
     rows += [row_of(task, "diag_worst_rhat", value) for task, value in zip(chains, (1.5, 1.0, 1.25))]
     search = Task("yacht", "ml_gp", {}, 0)
@@ -196,7 +241,7 @@ def test_fits_that_warned_are_counted_line_by_line():
     assert "| network | ours, best | – | 2 of 3 (1.25) | – | – | – | – |" in text
     assert "| GP MLE | ours, best | – | – | – | – | – | 0 of 1 |" in text
     assert "NNGP" not in text
-    beyond = row_of(Task("sim2d", "network", {}, 20), "warned", 1.0)  # no seed of the tables
+    beyond = row_of(Task("sim2d", "network", FOUR_CHAINS, 20), "warned", 1.0)  # no seed of the tables
     assert agreement.to_markdown([*rows, beyond], FULL) == text
 
 
@@ -537,7 +582,7 @@ def test_records_of_another_kind_are_no_rows(tmp_path):
 
 
 def test_rows_of_other_files_are_taken_once(tmp_path):
-    tasks = [Task("sim1d", "network", {}, seed) for seed in (0, 1)] + [Task("sim1d", "network", {"n_units": 3}, 0)]
+    tasks = [Task("sim1d", "network", FOUR_CHAINS, seed) for seed in (0, 1)] + [Task("sim1d", "network", {}, 0)]
     for task in tasks:
         RowFile(tmp_path / "other.jsonl").append(task, fake(task), 1.0)
     assert take([tmp_path / "other.jsonl"], tmp_path / "rows") == 2

@@ -76,6 +76,14 @@ def test_curves_of_a_kernel_process():
     assert np.all(quartiles["median"] < quartiles["upper"])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_traces_of_as_many_chains_as_there_are():
+    task = Task("sim1d", "kernel", {"n_draws": 20, "n_warmup": 30, "max_seconds": 1e-9}, 0)
+    found = curves.chains(task, QUICK.load)
+    assert found["n_chains"] == [4.0]
+    assert found["noise_variance"].shape == (80,)
+
+
 def drawn(figure, found):
     """All numbers in the axes of a figure."""
     numbers = []

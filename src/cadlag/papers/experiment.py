@@ -38,9 +38,11 @@ from sklearn.exceptions import ConvergenceWarning
 from cadlag import datasets, metrics
 from cadlag.methods import METHODS, whole_fits
 from cadlag.papers.rows import TABLE_METRICS, Row, RowFile, Task, read_published, table
+from cadlag.trust import ENSEMBLE, POSTERIOR, UNFINISHED
 
 Load = Callable[[str, int], datasets.Dataset]
 
+_VERDICTS = (POSTERIOR, ENSEMBLE, UNFINISHED)
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -82,8 +84,10 @@ def _count_unconverged(caught: Sequence[warnings.WarningMessage]) -> int:
 
 
 def _diagnostics(model: Any) -> dict[str, float]:
-    """Return the numbers in a model's diagnostics."""
+    """Return the numbers in a model's diagnostics; a verdict as one for each that there is, 1 for its own."""
     items = dict(getattr(model, "diagnostics_", None) or {})
+    if "verdict" in items:
+        items |= {f"verdict_{name}": items["verdict"] == name for name in _VERDICTS}
     return {f"diag_{name}": float(item) for name, item in items.items() if isinstance(item, numbers.Real)}
 
 

@@ -80,7 +80,7 @@ def chains(task: Task, load: Load) -> Curves:
         "first": features[:, 0],
         "second": features[:, 1],
         **{name: trace[:, ::step].ravel() for name, trace in traces.items()},
-        "n_chains": np.array([float(model.n_chains)]),
+        "n_chains": np.array([float(model.posterior_.n_chains)]),
     }
 
 
