@@ -24,6 +24,7 @@ import numpy as np
 
 SHORT = {"n_draws": 20, "n_warmup": 40, "n_chains": 2, "random_state": 7}
 WITH_JUMPS = {"n_warmup": 120}  # long enough for chains to meet and learn where to jump
+ROUNDS = {"n_chains": "auto", "n_warmup": 10, "n_draws": 6, "precision": 0.1, "bulk": False, "data": "plane"}
 SWEEPS = {"n_units": 6, "n_draws": 25, "n_warmup": 30}
 CLIMB = {"n_inducing": 8, "n_steps": 40, "n_samples": 3, "n_atoms": 10, "random_state": 7}
 PLAIN = {"random_state": 7}
@@ -472,6 +473,12 @@ CASES: dict[str, Callable[[], Arrays]] = {
         sampler="tempered", bulk=False, data="plane", n_draws=12, n_warmup=15, how=stopped_and_resumed,
         twin="network tempered, no bulk",
     ),
+    "network in rounds": network(**ROUNDS),
+    "network in rounds, two workers": network(**ROUNDS, n_jobs=2, twin="network in rounds"),
+    "network in rounds, resumed": network(**ROUNDS, how=stopped_and_resumed, twin="network in rounds"),
+    "network fast": network(inference="fast", bulk=False),
+    "kernel in rounds": kernel(n_chains="auto", n_warmup=90, n_draws=12, precision=0.3, data="plane"),
+    "kernel fast": kernel(inference="fast", data="plane"),
     "nngp": nngp(asks=(relevance,)),
     "nngp, two workers": nngp(asks=(relevance,), n_jobs=2, twin="nngp"),
     "nngp, extended": nngp(asks=(relevance,), how=extended, twin="nngp"),

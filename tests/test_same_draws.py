@@ -14,7 +14,7 @@ from cadlag.sampling import SAMPLERS
 from draws import CASES, Fit, twin_of
 from same_draws import DIFFERENT, EQUAL, NEW, ROOT, Result, compare, differences, judge, mark_of_sources
 
-NO_MATTER = {"max_memory", "progress", "point", "n_atoms", "n_jobs"}  # settings that no draw depends on
+NO_MATTER = {"max_memory", "max_seconds", "progress", "point", "n_atoms", "n_jobs"}  # settings that no draw depends on
 FITS = [case for case in CASES.values() if isinstance(case, Fit)]
 
 
