@@ -53,8 +53,8 @@ def rounds(**options):
     return Rounds("nuts", 8, 10, 6, **{"precision": 0.2, **options})
 
 
-def trust(reproducibility, drifting=False, agree=False, close=False, enough=False):
-    return Trust(reproducibility, drifting, agree, close or agree, enough, 8)
+def trust(reproducibility, drifting=False, agree=False, close=False, enough=False, n_effective=100.0):
+    return Trust(reproducibility, drifting, agree, close or agree, 500.0 if enough else n_effective, 8)
 
 
 HERE = Reach(8, 10, 6)
@@ -65,6 +65,7 @@ HERE = Reach(8, 10, 6)
     [
         (trust(0.1, agree=True, enough=True), None),
         (trust(0.1, agree=True), Reach(8, 10, 12)),
+        (trust(0.1, agree=True, n_effective=360.0), Reach(8, 10, 8)),
         (trust(0.1, close=True), Reach(8, 10, 12)),
         (trust(0.3, agree=True, enough=True), Reach(8, 10, 12)),
         (trust(0.3, close=True), Reach(12, 10, 6)),

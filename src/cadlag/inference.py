@@ -219,7 +219,7 @@ class Rounds(Chains):
             return None
         n_chains, n_dropped, n_kept = reach
         longer = reach._replace(n_dropped=2 * n_dropped)
-        more = reach._replace(n_kept=2 * n_kept)
+        more = reach._replace(n_kept=math.ceil(trust.missing * n_kept))
         wider = reach._replace(n_chains=n_chains + 4 * math.ceil(n_chains / 8))
         mixing = trust.agree or (trust.close and (precise or unknown))
         if trust.drifting and not (trust.agree and trust.enough):

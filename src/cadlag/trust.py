@@ -97,8 +97,8 @@ class Trust:
         Whether R-hat of every parameter is within its limit.
     close
         Whether it nearly is.
-    enough
-        Whether every parameter has the effective draws that are wanted.
+    n_effective
+        Effective draws of the parameter that has fewest.
     n_chains
         How many chains there are.
     """
@@ -107,7 +107,7 @@ class Trust:
     drifting: bool
     agree: bool
     close: bool
-    enough: bool
+    n_effective: float
     n_chains: int
 
     @classmethod
@@ -116,24 +116,33 @@ class Trust:
         n_chains, _, m = means.shape
         found = posterior.diagnostics()
         excess = found["worst_rhat"] - found["rhat_limit"]
-        agree, enough = not excess > 0.0, not found["worst_ess_bulk"] < ESS_LIMIT
+        agree, n_effective = not excess > 0.0, found["worst_ess_bulk"]
         widths, own = half_widths(means.reshape(-1, m), variances.reshape(-1, m)), means.mean(axis=1)
         apart = own.reshape(-1, group, m).mean(axis=1) if n_chains % group == 0 else own[:1]
-        if len(apart) < FEWEST_GROUPS and agree and enough:
+        if len(apart) < FEWEST_GROUPS and agree and not n_effective < ESS_LIMIT:
             apart = own  # chains that mix forget whom they have met
         r = standard_error(apart, widths) if len(apart) >= FEWEST_GROUPS else math.nan
         drifting = drifts(posterior.stats["log_target"][:, :, None]) or drifts(means, widths)
-        return cls(r, drifting, agree, not excess > CLOSE, enough, n_chains)
+        return cls(r, drifting, agree, not excess > CLOSE, n_effective, n_chains)
 
     @classmethod
     def from_tree(cls, tree: Any) -> "Trust":
         """What a file holds of it."""
-        kinds = {"reproducibility": float, "n_chains": int} | dict.fromkeys(
-            ("drifting", "agree", "close", "enough"), bool
-        )
+        kinds = {"reproducibility": float, "n_effective": float, "n_chains": int}
+        kinds |= dict.fromkeys(("drifting", "agree", "close"), bool)
         if not isinstance(tree, dict) or any(type(tree.get(name)) is not kind for name, kind in kinds.items()):
             raise ValueError("what it says of its chains is damaged")
         return cls(**{name: tree[name] for name in kinds})
+
+    @property
+    def enough(self) -> bool:
+        """Whether every parameter has the effective draws that are wanted."""
+        return not self.n_effective < ESS_LIMIT
+
+    @property
+    def missing(self) -> float:
+        """How many times as many draws of each chain would be about enough; twice as many at most."""
+        return 2.0 if self.enough else min(max(1.2 * ESS_LIMIT / max(self.n_effective, 1.0), 1.25), 2.0)
 
     def verdict(self, precision: float) -> str:
         """What the draws may be used for: "posterior", "ensemble" or "unfinished"."""
