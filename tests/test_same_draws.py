@@ -110,7 +110,6 @@ def test_other_draws_are_found_out(base, capsys):
     assert "prior[0, 0] is" in said
 
 
-@pytest.mark.slow
 def test_results_of_the_base_are_kept_until_they_are_wanted_fresh(base, capsys):
     assert compare("base", "kernel prior, prop2") == 0
     change(base, "raise ImportError('it was run again')")

@@ -15,12 +15,7 @@ Array = NDArray[np.float64]
 LARGEST_Z = 4.75  # about sixty functions for each of a dozen cases: |z| < 4.75 fails by chance once in six hundred runs
 
 
-LONG = {"circle, bulk"}  # for make slow: a window with bulk, and sweeps of everything with bulk, are checked each time
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in MOVES]
-)
+@pytest.mark.parametrize("name", MOVES)
 def test_each_move_leaves_the_joint_law_alone(name: str) -> None:
     model = small_network(**{"activation": "auto", "alpha": 1.2, **MOVES[name][0]})
     z = paired(model, one_move(name), 2000, 15)
@@ -75,10 +70,7 @@ def test_units_and_bulk(known: Array | None) -> None:
     assert np.abs(z).max() < LARGEST_Z
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, pytest.param({"bulk_depth": 1}, marks=pytest.mark.slow), {"likelihood": Gaussian(np.linspace(0.05, 1.0, 8))}],
-)
+@pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}, {"likelihood": Gaussian(np.linspace(0.05, 1.0, 8))}])
 def test_sweeps_under_a_floor(options: dict[str, Any]) -> None:
     """The replicas between the posterior and the highest floor."""
     model = small_network("auto", 1.0, **options)
