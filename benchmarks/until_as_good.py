@@ -107,6 +107,24 @@ def report(rows: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, f"median {np.median(ratios):.1f} (not reached counts as 0; target >= 5)"])
 
 
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """CRPS against CPU seconds, both in units of the base's default, a panel a data set."""
+    import matplotlib.pyplot as plt
+
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    figure, axes = plt.subplots(2, -(-len(names) // 2), figsize=(10, 5.5), layout="constrained", squeeze=False)
+    for ax, name in zip(axes.flat, names):
+        for row in (row for row in rows if row["data"] == name):
+            seconds, crps = np.array(row["curve"]).T
+            ax.plot(seconds / row["old_seconds"], crps / row["old_crps"], marker="o", ms=3, label=f"seed {row['seed']}")
+        ax.plot(1.0, 1.0, "k*", ms=10)
+        ax.axhline(1.0, color="0.7", lw=0.8)
+        ax.set(title=name, xscale="log")
+    figure.supxlabel("CPU seconds after one, two .. chains, over those of the old default (star)")
+    figure.supylabel("CRPS over that of the old default")
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     """Measure what is missing, print all."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.until_as_good")
@@ -116,6 +134,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--chains", type=int, default=8)
     parser.add_argument("--time", metavar="DATA")
+    parser.add_argument("--picture", type=Path, help="also draw the curves")
     options = parser.parse_args()
     if options.time:
         print(json.dumps(seconds_a_sweep(options.time, options.seeds)))
@@ -127,7 +146,10 @@ def main() -> None:
             rows.append(compare(options.base, name, seed, options.chains))
             with options.rows.open("a") as stream:
                 stream.write(json.dumps(rows[-1]) + "\n")
-    print(report(sorted(rows, key=lambda row: (row["data"], row["seed"]))))
+    rows.sort(key=lambda row: (DATA.index(row["data"]) if row["data"] in DATA else len(DATA), row["seed"]))
+    print(report(rows))
+    if options.picture:
+        draw(rows, options.picture)
 
 
 if __name__ == "__main__":

@@ -147,6 +147,13 @@ def test_going_on_from_a_file(wide, tmp_path):
     )
 
 
+def test_precision_is_that_of_the_draws_that_predict():
+    """Fewer atoms predict less precisely, however many draws there are."""
+    counts = {"n_chains": 8, "n_warmup": 20, "n_draws": 400}
+    fine, coarse = (network(n_atoms=n, **counts).fit(X, Y).reproducibility_ for n in (3200, 160))
+    assert coarse > 1.5 * fine
+
+
 def test_extend_by_draws_after_rounds(wide):
     model = network(precision=0.02).fit(X, Y)
     n_draws = model.posterior_.n_draws

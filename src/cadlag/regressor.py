@@ -312,12 +312,12 @@ class Regressor(RegressorMixin, BaseEstimator):
         return math.nan if self._trust is None else self._trust.reproducibility
 
     def _trust_of(self, draws: Draws, group: int) -> Trust | None:
-        """How far draws can be trusted: a look at the predictions of some of each chain's."""
+        """How far draws can be trusted: a look at predictions, by no more draws than these are made of."""
         n_chains, n_draws, d = draws.positions.shape
         if n_chains < 2 or n_draws < _FEWEST_LOOKED_AT:
             return None
         each = n_chains * max(self.model_.operations_to_condition, 1.0)
-        wanted = int(np.clip(_LOOK / each, _FEWEST_SEEN, n_draws))
+        wanted = int(np.clip(min(_LOOK / each, self.n_atoms / n_chains), min(_FEWEST_SEEN, n_draws), n_draws))
         seen = np.unique(np.linspace(0, n_draws - 1, wanted).round().astype(int))
         atoms, probes = draws.positions[:, seen].reshape(n_chains * len(seen), d), probe_inputs(self.model_.X)
         means, variances, noise = self.model_.moments(atoms, probes, self.n_jobs)
