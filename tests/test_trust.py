@@ -60,10 +60,16 @@ def test_chains_that_climb_are_said_to_drift():
 
 def test_probes_are_between_neighbours_and_of_the_data_alone():
     X = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 1.0], [1.0, 5.0]])
-    np.testing.assert_array_equal(probe_inputs(X), [[1.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 3.0]])
+    np.testing.assert_array_equal(probe_inputs(X), [[1.0, 0.5], [1.0, 3.0], [1.0, 0.5], [1.0, 3.0]])
     many = np.random.default_rng(0).standard_normal((1000, 3))
     assert probe_inputs(many).shape == (200, 3)
     np.testing.assert_array_equal(probe_inputs(np.ones((5, 2))), np.ones((5, 2)))
+
+
+def test_probes_of_a_grid_lie_in_all_directions():
+    grid = np.stack(np.meshgrid(np.arange(7.0), np.arange(7.0)), axis=-1).reshape(-1, 2)
+    offsets = {tuple(offset) for offset in probe_inputs(grid) - grid}
+    assert {(0.5, 0.0), (-0.5, 0.0), (0.0, 0.5), (0.0, -0.5)} <= offsets
 
 
 def test_neighbours_are_near_whatever_the_units():

@@ -34,19 +34,24 @@ POSTERIOR, ENSEMBLE, UNFINISHED, FAST = "posterior", "ensemble", "unfinished", "
 
 
 def probe_inputs(X: Array) -> Array:
-    """Points half-way between some rows and their nearest other places, a function of the data alone."""
+    """Points half-way between some rows and their nearest places, their second nearest .. in turn, two for each input.
+
+    They are a function of the data alone, and on a grid no direction is left out.
+    """
     n = len(X)
     if n < 2:
         return X.copy()
     spread = X.std(axis=0)
     scaled = X / np.where(spread > 0.0, spread, 1.0)
     rows = np.unique(np.linspace(0, n - 1, N_PROBES).round().astype(int))
-    points = np.empty((len(rows), X.shape[1]))
+    n_ways = max(2 * int((spread > 0.0).sum()), 1)
+    points = X[rows]
     for k, i in enumerate(rows):
         distances = ((scaled - scaled[i]) ** 2).sum(axis=1)
-        distances[distances == 0.0] = np.inf
-        nearest = int(np.argmin(distances))
-        points[k] = 0.5 * (X[i] + X[nearest]) if np.isfinite(distances[nearest]) else X[i]
+        near = np.argsort(np.where(distances > 0.0, distances, np.inf), kind="stable")
+        n_elsewhere = int((distances > 0.0).sum())
+        if n_elsewhere:
+            points[k] = 0.5 * (X[i] + X[near[min(k % n_ways, n_elsewhere - 1)]])
     return points
 
 
