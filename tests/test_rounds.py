@@ -53,8 +53,8 @@ def rounds(**options):
     return Rounds("nuts", 8, 10, 6, **{"precision": 0.2, **options})
 
 
-def trust(reproducibility, drifting=False, agree=False, close=False, enough=False, n_effective=100.0):
-    return Trust(reproducibility, drifting, agree, close or agree, 500.0 if enough else n_effective, 8)
+def trust(reproducibility, drifting=False, excess=1.0, enough=False, n_effective=100.0):
+    return Trust(reproducibility, drifting, excess, 500.0 if enough else n_effective, 8)
 
 
 HERE = Reach(8, 10, 6)
@@ -63,17 +63,20 @@ HERE = Reach(8, 10, 6)
 @pytest.mark.parametrize(
     ("found", "following"),
     [
-        (trust(0.1, agree=True, enough=True), None),
-        (trust(0.1, agree=True), Reach(8, 10, 12)),
-        (trust(0.1, agree=True, n_effective=360.0), Reach(8, 10, 8)),
-        (trust(0.1, close=True), Reach(8, 10, 12)),
-        (trust(0.3, agree=True, enough=True), Reach(8, 10, 12)),
-        (trust(0.3, close=True), Reach(12, 10, 6)),
+        (trust(0.1, excess=-0.01, enough=True), None),
+        (trust(0.1, excess=-0.01), Reach(8, 10, 12)),
+        (trust(0.1, excess=-0.01, n_effective=360.0), Reach(8, 10, 8)),
+        (trust(0.1, excess=0.04), Reach(8, 10, 12)),
+        (trust(0.3, excess=-0.01, enough=True), Reach(8, 10, 12)),
+        (trust(0.3, excess=0.04), Reach(12, 10, 6)),
         (trust(0.1), None),
         (trust(0.3), Reach(12, 10, 6)),
         (trust(float("nan")), Reach(12, 10, 6)),
+        (trust(float("nan"), excess=0.2), Reach(8, 10, 12)),
+        (trust(0.1, excess=0.2), None),
         (trust(0.1, drifting=True), Reach(8, 20, 6)),
-        (trust(0.1, drifting=True, agree=True, enough=True), None),
+        (trust(0.1, drifting=True, excess=0.04), Reach(8, 10, 12)),
+        (trust(0.1, drifting=True, excess=-0.01, enough=True), None),
     ],
 )
 def test_what_the_next_round_reaches(found, following):
@@ -83,7 +86,7 @@ def test_what_the_next_round_reaches(found, following):
 def test_what_is_given_does_not_grow():
     assert rounds(free=frozenset(("n_draws",)))._next(HERE, trust(0.3)) is None
     assert rounds(free=frozenset(("n_chains",)))._next(HERE, trust(0.1, drifting=True)) is None
-    assert rounds(free=frozenset(("n_chains",)))._next(HERE, trust(0.3, agree=True)) == Reach(12, 10, 6)
+    assert rounds(free=frozenset(("n_chains",)))._next(HERE, trust(0.3, excess=-0.01)) == Reach(12, 10, 6)
 
 
 def test_growth_ends():

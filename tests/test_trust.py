@@ -120,6 +120,6 @@ def test_chains_that_meet_count_once():
 def test_trust_round_trips_as_a_tree():
     found = trust_of(np.zeros(8))
     assert Trust.from_tree(vars(found)) == found
-    for name, value in (("reproducibility", "1"), ("agree", 1), ("n_effective", 400), ("n_chains", 8.0)):
+    for name, value in (("reproducibility", "1"), ("drifting", 1), ("n_effective", 400), ("n_chains", 8.0)):
         with pytest.raises(ValueError, match="damaged"):
             Trust.from_tree({**vars(found), name: value})

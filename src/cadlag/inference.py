@@ -163,8 +163,8 @@ class Chains:
 class Rounds(Chains):
     """Chains in rounds, until their predictions are precise enough and no longer drift.
 
-    A round is a reach. If the chains drift, all of them go on and twice as much is dropped; if their parameters agree,
-    or nearly, more draws are kept of each; if they do not, more chains begin. What comes next depends on counts and
+    A round is a reach. If the chains' parameters agree, or nearly, more draws are kept of each; if they do not and the
+    chains drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. What comes next depends on counts and
     draws, never on the clock, which only ends a run.
 
     Attributes
@@ -214,18 +214,18 @@ class Rounds(Chains):
         """What the next round reaches, or None where nothing more is wanted or possible."""
         if trust is None:
             return None
-        unknown, precise = math.isnan(trust.reproducibility), trust.reproducibility <= self.precision
+        precise = trust.reproducibility <= self.precision
         if trust.agree and trust.enough and precise:
             return None
         n_chains, n_dropped, n_kept = reach
         longer = reach._replace(n_dropped=2 * n_dropped)
         more = reach._replace(n_kept=math.ceil(trust.missing * n_kept))
         wider = reach._replace(n_chains=n_chains + 4 * math.ceil(n_chains / 8))
-        mixing = trust.agree or (trust.close and (precise or unknown))
-        if trust.drifting and not (trust.agree and trust.enough):
-            return longer if "n_warmup" in self.free and longer.n_dropped <= MOST_WARMUP * self.n_warmup else None
+        mixing = trust.agree or (trust.mixing and (precise or math.isnan(trust.reproducibility)))
         if mixing and "n_draws" in self.free and more.n_kept <= MOST_DRAWN * self.n_draws:
             return more
+        if trust.drifting and not (trust.agree and trust.enough):
+            return longer if "n_warmup" in self.free and longer.n_dropped <= MOST_WARMUP * self.n_warmup else None
         if precise or "n_chains" not in self.free or wider.n_chains > MOST_CHAINS:
             return None
         return wider

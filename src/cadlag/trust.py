@@ -26,7 +26,7 @@ N_PROBES = 200
 FEWEST_GROUPS = 4  # whose spread is worth a standard error
 FEWEST_CHAINS = 8  # that may be taken for an ensemble
 UNLIKELY = 0.05  # probability of signs as much alike as these, without drift
-CLOSE = 0.05  # R-hat beyond its limit that more draws may cure
+CLOSE, SLOW = 0.05, 0.3  # R-hat beyond its limit that more draws may cure, where an average could do and where not
 _ALL_SIGNS, _SOME_SIGNS = 10, 1024
 _CENTRAL = (0.16, 0.84)
 
@@ -98,10 +98,8 @@ class Trust:
         r; NaN where there are too few independent groups to tell.
     drifting
         Whether the chains still climb.
-    agree
-        Whether R-hat of every parameter is within its limit.
-    close
-        Whether it nearly is.
+    excess
+        The worst R-hat beyond its limit; NaN where nothing was sampled.
     n_effective
         Effective draws of the parameter that has fewest.
     n_chains
@@ -110,8 +108,7 @@ class Trust:
 
     reproducibility: float
     drifting: bool
-    agree: bool
-    close: bool
+    excess: float
     n_effective: float
     n_chains: int
 
@@ -121,23 +118,32 @@ class Trust:
         n_chains, _, m = means.shape
         found = posterior.diagnostics()
         excess = found["worst_rhat"] - found["rhat_limit"]
-        agree, n_effective = not excess > 0.0, found["worst_ess_bulk"]
+        n_effective = found["worst_ess_bulk"]
         widths, own = half_widths(means.reshape(-1, m), variances.reshape(-1, m)), means.mean(axis=1)
         apart = own.reshape(-1, group, m).mean(axis=1) if n_chains % group == 0 else own[:1]
-        if len(apart) < FEWEST_GROUPS and agree and not n_effective < ESS_LIMIT:
+        if len(apart) < FEWEST_GROUPS and not (excess > 0.0 or n_effective < ESS_LIMIT):
             apart = own  # chains that mix forget whom they have met
         r = standard_error(apart, widths) if len(apart) >= FEWEST_GROUPS else math.nan
         drifting = drifts(posterior.stats["log_target"][:, :, None]) or drifts(means, widths)
-        return cls(r, drifting, agree, not excess > CLOSE, n_effective, n_chains)
+        return cls(r, drifting, excess, n_effective, n_chains)
 
     @classmethod
     def from_tree(cls, tree: Any) -> "Trust":
         """What a file holds of it."""
-        kinds = {"reproducibility": float, "n_effective": float, "n_chains": int}
-        kinds |= dict.fromkeys(("drifting", "agree", "close"), bool)
+        kinds = {"reproducibility": float, "drifting": bool, "excess": float, "n_effective": float, "n_chains": int}
         if not isinstance(tree, dict) or any(type(tree.get(name)) is not kind for name, kind in kinds.items()):
             raise ValueError("what it says of its chains is damaged")
         return cls(**{name: tree[name] for name in kinds})
+
+    @property
+    def agree(self) -> bool:
+        """Whether R-hat of every parameter is within its limit."""
+        return not self.excess > 0.0
+
+    @property
+    def mixing(self) -> bool:
+        """Whether more draws may make the chains agree: they nearly do, or are not known to be worth averaging."""
+        return not self.excess > (CLOSE if self.reproducibility < math.inf else SLOW)
 
     @property
     def enough(self) -> bool:
