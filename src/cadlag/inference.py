@@ -164,8 +164,8 @@ class Rounds(Chains):
     """Chains in rounds, until their predictions are precise enough and no longer drift.
 
     A round is a reach. If the chains' parameters agree, or nearly, more draws are kept of each; if they do not and the
-    chains drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. What comes next depends on counts and
-    draws, never on the clock, which only ends a run.
+    chains drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. What comes
+    next depends on counts and draws, never on the clock, which only ends a run.
 
     Attributes
     ----------
