@@ -21,6 +21,7 @@ from cadlag.sampling.probes import Watched
 from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, UNTIL_DONE, Setting, Truth, Whole, Word, shared
 
 FIRST = Reach(4, 100, 100)  # chains, iterations dropped, draws kept: where "auto" begins
+LEARNED = 20  # iterations dropped for each unknown, where that is more
 N_WEIGHED = 500  # draws of a first look
 
 
@@ -170,7 +171,8 @@ class StableKernelRegressor(Regressor):
         return bool(self.sampler == "nuts")
 
     def _first_round(self) -> Reach:
-        return FIRST if self._grows else FIXED
+        learned = LEARNED * (self.n_features_in_ + 3)
+        return FIRST._replace(n_dropped=max(FIRST.n_dropped, learned)) if self._grows else FIXED
 
     def _inference(self) -> Any:
         return Weighing(N_WEIGHED) if self._is_fast else super()._inference()
