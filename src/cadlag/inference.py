@@ -128,7 +128,7 @@ class Chains:
         self, model: Any, seed: np.random.SeedSequence, chains: list[Any], reach: Reach, store: Store,
         draws: Draws | None = None,
     ) -> Draws:  # fmt: skip
-        """The draws up to a reach, from chains and new ones where more are wanted; only rounds may know some already."""
+        """The draws up to a reach, from chains and new ones where more are wanted; rounds may know some already."""
         draws, finished = self._advance(model, self._enough(seed, chains, reach, store), reach, store)
         if not finished:
             kept = f"interrupted: {draws.positions.shape[1]} draws a chain are kept, extend() adds more"
