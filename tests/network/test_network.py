@@ -25,8 +25,8 @@ from cadlag.network.columns import (
     residual_of,
     take_out,
 )
-from cadlag.network.images import images_of, squares_in_window
-from cadlag.network.lattice import record, score
+from cadlag.network.images import image_of, squares_in_window, squares_on_lattice
+from cadlag.network.lattice import candidate, columns_of, ellipse, record, score
 from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
 from cadlag.network.sweep import polish_units, sweep_units
@@ -327,24 +327,40 @@ def test_rows_are_gathered_in_blocks_that_do_not_show():
 
 
 @pytest.mark.parametrize("options", GROUNDS)
-def test_the_lattice_scores_and_records_every_candidate(options):
+@pytest.mark.parametrize("kind", [SIGN, RELU])
+@pytest.mark.parametrize("spacing", [2.0 * np.pi / 8, 0.2, 1e-3])
+def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
+    """Of both kinds, the present one's own first, against columns written out."""
     model, rng = network(**options), np.random.default_rng(9)
     units = model.read(model.sample_prior(rng))
+    units.kinds[4] = kind
     rows, fit, noise = pieces(model, units)
     take_out(4, fit)
-    directions, kinds = rng.standard_normal((6, 4)), np.array([SIGN, RELU] * 3)
-    columns = np.array([rows.omega * np.where(X @ w >= 0.0, 1.0, -1.0) if kind == SIGN
-                        else rows.omega * model.relu_scale * np.maximum(X @ w, 0.0)
-                        for w, kind in zip(directions, kinds)])  # fmt: skip
+    lattice = ellipse(rng, units.W[4], 8, rows.X)
+    angles = (np.arange(8) - 3) * spacing
+    lattice = lattice._replace(cosines=np.cos(angles), sines=np.sin(angles), present=3)
+    directions, kinds = [candidate(lattice, c % 8) for c in range(16)], [kind] * 8 + [1 - kind] * 8
+    np.testing.assert_array_equal(directions[3], units.W[4])
+    columns = np.empty((16, N))
+    columns_of(lattice, kind, rows.omega, model.relu_scale, columns[:8])
+    columns_of(lattice, 1 - kind, rows.omega, model.relu_scale, columns[8:])
+    expected = [rows.omega * np.where(X @ w >= 0.0, 1.0, -1.0) if kind == SIGN
+                else rows.omega * model.relu_scale * np.maximum(X @ w, 0.0)
+                for w, kind in zip(directions, kinds)]  # fmt: skip
+    np.testing.assert_allclose(columns, expected, rtol=1e-12, atol=1e-14)
     V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
-    images = images_of(columns, rows.V)
-    precision, pull, overlaps = score(columns, images, rows, fit, noise)
+    squares = squares_on_lattice(4, kind, columns, lattice, rows, fit, model.relu_scale)
+    np.testing.assert_allclose(
+        squares[:8], squares_on_lattice(4, kind, columns[:8], lattice, rows, fit, model.relu_scale)
+    )
+    precision, pull, overlaps = score(columns, squares, rows, fit, noise)
     for c, column in enumerate(columns):
+        assert squares[c] == pytest.approx(column @ V @ column, rel=1e-10)
         overlap = fit.images.T @ column
         assert precision[c] == pytest.approx((column @ V @ column - overlap @ fit.C @ overlap) / noise, rel=1e-8)
         assert pull[c] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
         moved = copy_of(fit)
-        record(4, column, images[c], overlaps[c], rows, moved)
+        record(4, column, image_of(column, rows.V), overlaps[c], rows, moved)
         own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
         np.testing.assert_allclose(moved.gram[4], own, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(moved.images[:, 4], V @ column, rtol=1e-10, atol=1e-12)

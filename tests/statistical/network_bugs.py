@@ -158,10 +158,11 @@ def largest_no_longer_largest() -> None:
 def present_point_always_first() -> None:
     """A lattice of angles that starts at the present one."""
 
-    def wrong(rng: Any, direction: Any, n_angles: int) -> Any:
-        other, spacing = rng.standard_normal(len(direction)), 0.5 / n_angles
-        angles = np.arange(n_angles) * spacing
-        return np.cos(angles)[:, None] * direction + np.sin(angles)[:, None] * other
+    right = lattice.ellipse
+
+    def wrong(rng: Any, direction: Any, n_angles: int, X: Any) -> Any:
+        angles = np.arange(n_angles) * 0.5 / n_angles
+        return right(rng, direction, n_angles, X)._replace(cosines=np.cos(angles), sines=np.sin(angles), present=0)
 
     sweep.ellipse = wrong
 

@@ -21,6 +21,7 @@ from scipy.linalg import blas, lapack
 
 Array = NDArray[np.float64]
 
+_TILE = 32
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -80,7 +81,21 @@ def inverse(matrix: Array) -> tuple[Array, float]:
     factor = factorise(matrix)
     log_det = 2.0 * float(np.log(np.diagonal(factor)).sum())
     lapack.dpotri(factor, lower=0, overwrite_c=1)
-    return np.tril(matrix) + np.tril(matrix, -1).T, log_det
+    return _mirrored(matrix), log_det
+
+
+@njit(cache=True, nogil=True)
+def _mirrored(lower: Array) -> Array:
+    """A symmetric matrix from its lower triangle, tile by tile, which stay in the cache."""
+    n = len(lower)
+    out = np.empty((n, n))
+    for top in range(0, n, _TILE):
+        for left in range(0, top + 1, _TILE):
+            for k in range(top, min(top + _TILE, n)):
+                for h in range(left, min(left + _TILE, k + 1)):
+                    out[k, h] = lower[k, h]
+                    out[h, k] = lower[k, h]
+    return out
 
 
 def lower_factor(matrix: Array) -> Array:

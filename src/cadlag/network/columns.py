@@ -84,21 +84,28 @@ def write(x: Array, out: Array) -> None:
 
 
 @njit(**COMPILED)
-def entry(row: Array, direction: Array, kind: int, relu_scale: float) -> float:
-    """One unit at one row, without the row's weight."""
-    z = 0.0
-    for k in range(len(row)):
-        z += row[k] * direction[k]
-    if kind == SIGN:
-        return 1.0 if z >= 0.0 else -1.0
-    return relu_scale * z if z > 0.0 else 0.0
+def add_multiple(factor: float, x: Array, out: Array) -> None:
+    """Out + factor·x into out."""
+    for k in range(len(out)):
+        out[k] += factor * x[k]
 
 
 @njit(**COMPILED)
-def fill_column(X: Array, omega: Array, direction: Array, kind: int, relu_scale: float, out: Array) -> None:
-    """One unit at every row."""
-    for i in range(len(X)):
-        out[i] = omega[i] * entry(X[i], direction, kind, relu_scale)
+def product(row: Array, direction: Array) -> float:
+    """w·x̃."""
+    z = 0.0
+    for k in range(len(row)):
+        z += row[k] * direction[k]
+    return z
+
+
+@njit(**COMPILED)
+def entry(row: Array, direction: Array, kind: int, relu_scale: float) -> float:
+    """One unit at one row, without the row's weight."""
+    z = product(row, direction)
+    if kind == SIGN:
+        return 1.0 if z >= 0.0 else -1.0
+    return relu_scale * z if z > 0.0 else 0.0
 
 
 @njit(**COMPILED)

@@ -6,37 +6,71 @@ the kind, and needs of the data only sums over rows.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from cadlag.network.circle import combined
-from cadlag.network.columns import COMPILED, Array, Explained, Rows, dot, gain, write
+from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Rows, dot, gain, product, write
 from cadlag.sampling.choice import pick
 
 
+class Lattice(NamedTuple):
+    """Candidates cos θ_k·direction + sin θ_k·other, the present one, with θ = 0, among them; both at the rows, too."""
+
+    direction: Array
+    other: Array
+    cosines: Array
+    sines: Array
+    present: int
+    along: Array
+    across: Array
+
+
 @njit(**COMPILED)
-def ellipse(rng: np.random.Generator, direction: Array, n_angles: int) -> Array:
-    """Candidate directions, the present one among them, (n_angles, q)."""
-    q = len(direction)
-    other = rng.standard_normal(q)
+def ellipse(rng: np.random.Generator, direction: Array, n_angles: int, X: Array) -> Lattice:
+    """A lattice of angles with random spacing, and the present one at a random place."""
+    other = rng.standard_normal(len(direction))
     widest = 2.0 * math.pi / n_angles
     spacing = widest if rng.random() < 0.25 else widest * math.exp(-5.0 * rng.random())
-    first = -int(rng.random() * n_angles)
-    out = np.empty((n_angles, q))
+    present = int(rng.random() * n_angles)
+    cosines, sines = np.empty(n_angles), np.empty(n_angles)
     for k in range(n_angles):
-        c, s = math.cos((first + k) * spacing), math.sin((first + k) * spacing)
-        write(direction if first + k == 0 else combined(c, direction, s, other), out[k])
-    return out
+        cosines[k], sines[k] = math.cos((k - present) * spacing), math.sin((k - present) * spacing)
+    along, across = np.empty(len(X)), np.empty(len(X))
+    for i in range(len(X)):
+        along[i], across[i] = product(X[i], direction), product(X[i], other)
+    return Lattice(direction.copy(), other, cosines, sines, present, along, across)
 
 
 @njit(**COMPILED)
-def score(columns: Array, images: Array, rows: Rows, fit: Explained, noise: float) -> tuple[Array, Array, Array]:
-    """S and t of each candidate, (c,), and ΦᵀVφ of each, (c, M)."""
+def candidate(lattice: Lattice, k: int) -> Array:
+    """A direction; the present one as it is, to the bit."""
+    return combined(lattice.cosines[k], lattice.direction, lattice.sines[k], lattice.other)
+
+
+@njit(**COMPILED)
+def columns_of(lattice: Lattice, kind: int, omega: Array, relu_scale: float, out: Array) -> None:
+    """The candidates of a kind at every row."""
+    along, across = lattice.along, lattice.across
+    for k in range(len(out)):
+        c, s, column = lattice.cosines[k], lattice.sines[k], out[k]
+        for i in range(len(column)):
+            z = c * along[i] + s * across[i]
+            if kind == SIGN:
+                column[i] = omega[i] if z >= 0.0 else -omega[i]
+            else:
+                column[i] = omega[i] * (relu_scale * max(z, 0.0))
+
+
+@njit(**COMPILED)
+def score(columns: Array, squares: Array, rows: Rows, fit: Explained, noise: float) -> tuple[Array, Array, Array]:
+    """S and t of each candidate, (c,), and ΦᵀVφ of each, (c, M), from φᵀVφ."""
     overlaps, weights = np.dot(columns, fit.images), np.dot(fit.C, fit.products)
     reach, precision, pull = np.dot(overlaps, fit.C), np.empty(len(columns)), np.empty(len(columns))
     for c in range(len(columns)):
-        precision[c] = max(dot(columns[c], images[c]) - dot(reach[c], overlaps[c]), 0.0) / noise
+        precision[c] = max(squares[c] - dot(reach[c], overlaps[c]), 0.0) / noise
         pull[c] = (dot(columns[c], rows.pulled) - dot(overlaps[c], weights)) / noise
     return precision, pull, overlaps
 

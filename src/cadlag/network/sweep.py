@@ -15,15 +15,14 @@ from cadlag.network.columns import (
     Explained,
     Members,
     Rows,
-    fill_column,
     from_log,
     put_in,
     take_out,
     write,
 )
 from cadlag.network.directions import informed_direction
-from cadlag.network.images import images_of, squares_in_window
-from cadlag.network.lattice import choose_candidate, ellipse, record, score
+from cadlag.network.images import image_of, squares_in_window, squares_on_lattice
+from cadlag.network.lattice import candidate, choose_candidate, columns_of, ellipse, record, score
 from cadlag.network.window import arc_of, crossings, flip, signs_of, start_of_window, walk
 from cadlag.stable import density_of_log
 
@@ -119,17 +118,17 @@ def renew_on_lattice(
     log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
     """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
-    directions, kind = ellipse(rng, members.W[j], N_ANGLES), members.kinds[j]
+    lattice, kind = ellipse(rng, members.W[j], N_ANGLES, rows.X), members.kinds[j]
     columns = np.empty((2 * N_ANGLES if both else N_ANGLES, len(rows.X)))
-    for c in range(len(columns)):
-        as_kind = kind if c < N_ANGLES else 1 - kind
-        fill_column(rows.X, rows.omega, directions[c % N_ANGLES], as_kind, law.relu_scale, columns[c])
-    images = images_of(columns, rows.V)
-    precision, pull, overlaps = score(columns, images, rows, fit, law.noise)
+    columns_of(lattice, kind, rows.omega, law.relu_scale, columns[:N_ANGLES])
+    columns_of(lattice, 1 - kind, rows.omega, law.relu_scale, columns[N_ANGLES:])
+    squares = squares_on_lattice(j, kind, columns, lattice, rows, fit, law.relu_scale)
+    precision, pull, overlaps = score(columns, squares, rows, fit, law.noise)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
-    write(directions[c % N_ANGLES], members.W[j])
-    members.kinds[j] = kind if c < N_ANGLES else 1 - kind
-    record(j, columns[c], images[c], overlaps[c], rows, fit)
+    if c != lattice.present:
+        write(candidate(lattice, c % N_ANGLES), members.W[j])
+        members.kinds[j] = kind if c < N_ANGLES else 1 - kind
+        record(j, columns[c], image_of(columns[c], rows.V), overlaps[c], rows, fit)
     return k
 
 
