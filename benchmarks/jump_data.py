@@ -1,4 +1,4 @@
-"""Functions that jump off the origin, and two that do not jump, y = f(x) + 0.5 e with e standard normal.
+"""Functions that jump off the origin, along lines and round a disc, and two that do not jump; noise of sd 0.5.
 
 Each replicate is drawn from a name and a seed.
 
@@ -7,11 +7,13 @@ Each replicate is drawn from a name and a seed.
     trend      f(x) = 2 sin 4x + 4 1{x > u}                   60 of them
     oblique2   two jumps across oblique lines                 200 uniform inputs on [-1, 1]²
     oblique5   the same in x1 and x2, three inputs idle       300 uniform inputs on [-1, 1]⁵
+    disc       f(x) = 5·1{|x - c| < r} + x1                   300 uniform inputs on [-1, 1]²
     smooth     f(x) = 2 sin 4x, no jump                       60 equispaced inputs on [-1, 1]
     friedman   half of Friedman's (1991) function, no jump    200 uniform inputs on [-1, 1]¹⁰, five idle
 
 Places are uniform on [-0.85, 0.85], at least 0.15 apart; heights are ±U(4, 6), 4 on the trend. An oblique line's normal
-makes an angle of 15° to 75° with both axes, one line in either diagonal direction, 0.4 at most from the origin. A cell
+makes an angle of 15° to 75° with both axes, one line in either diagonal direction, 0.4 at most from the origin. The
+disc's centre is uniform on [-0.4, 0.4]², its radius on [0.3, 0.6]. A cell
 is the spacing of the training inputs: 2 / (n - 1) on the line, and in several dimensions 2 / √n, the spacing of as many
 rows on a square grid over the two inputs that matter. Test inputs, 500 equispaced or 1000 uniform, are near a jump when
 at most a cell from its place or its line.
@@ -30,6 +32,7 @@ Array = NDArray[np.float64]
 _EDGE, _APART = 0.85, 0.15
 _HEIGHTS, _TREND_HEIGHT = (4.0, 6.0), 4.0
 _TILTS, _FARTHEST = (15.0, 75.0), 0.4
+_RADII, _DISC_HEIGHT = (0.3, 0.6), 5.0
 _N_TEST_LINE, _N_TEST = 500, 1000
 
 
@@ -83,6 +86,15 @@ class Jumps:
         return (self.gaps(X) > 0.0) @ self.heights
 
 
+@dataclass(frozen=True, eq=False)
+class Discs(Jumps):
+    """Steps Σ_k height_k 1{|x - centre_k| < radius_k}, with centres for normals and radii for offsets."""
+
+    def gaps(self, X: Array) -> Array:
+        """Signed distances to the edges, positive inside, (n, k)."""
+        return self.offsets - np.linalg.norm(X[:, None] - self.normals, axis=2)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What is drawn: sizes, the law of the jumps, and a smooth function to add to them."""
@@ -133,6 +145,16 @@ def _oblique(n_inputs: int) -> Callable[[np.random.Generator, int], Jumps]:
     return draw
 
 
+def _discs(rng: np.random.Generator, n_jumps: int) -> Discs:
+    """Discs in the plane."""
+    centres = rng.uniform(-_FARTHEST, _FARTHEST, size=(n_jumps, 2))
+    return Discs(centres, rng.uniform(*_RADII, size=n_jumps), np.full(n_jumps, _DISC_HEIGHT))
+
+
+def _slope(X: Array) -> Array:
+    return X[:, 0]
+
+
 def _wave(X: Array) -> Array:
     return 2.0 * np.sin(4.0 * X[:, 0])
 
@@ -149,6 +171,7 @@ SCENARIOS: dict[str, Scenario] = {
     "trend": Scenario(60, 1, _upwards, 1, _wave),
     "oblique2": Scenario(200, 2, _oblique(2), 2),
     "oblique5": Scenario(300, 5, _oblique(5), 2),
+    "disc": Scenario(300, 2, _discs, 1, _slope),
     "smooth": Scenario(60, 1, _on_line, 0, _wave),
     "friedman": Scenario(200, 10, _oblique(10), 0, _friedman),
 }

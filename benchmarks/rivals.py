@@ -2,11 +2,13 @@
 
     network          StableNetworkRegressor; its k likeliest places of jumps, and the interval of the only one
     kernel           StableKernelRegressor
+    kernel0          the same of order 0, whose functions are rough
     bart             Bayesian additive regression trees (bartz): a draw's sum of trees with that draw's noise
     treed_gp         treed Gaussian process (btgp of R's tgp): draws of its predictive law
     forest           random forest; at every input its mean plus the out-of-bag residuals, as in Zhang et al. (2020)
     quantile_forest  random forest; training responses from the leaf of each tree, as in Meinshausen (2006)
     gp               Gaussian process, Matérn 3/2 with a length for each input plus noise, by maximum likelihood
+    gp_half          the same with Matérn ½
     dynp             ruptures, l2 cost: k places by dynamic programming
     pelt             ruptures, l2 cost: places by a penalty of 2 σ² log n each, σ from the differences of the responses
 
@@ -22,7 +24,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,8 +202,8 @@ def _from_leaves(rng: np.random.Generator, y: Array, own: np.ndarray, asked: np.
 # Gaussian processes ---------------------------------------------------------------------------------------------------
 
 
-def _gp(problem: Problem, seed: int, settings: Settings) -> Fit:
-    matern = Matern(np.ones(problem.X.shape[1]), (1e-2, 1e2), nu=1.5)
+def _gp(problem: Problem, seed: int, settings: Settings, smoothness: float = 1.5) -> Fit:
+    matern = Matern(np.ones(problem.X.shape[1]), (1e-2, 1e2), nu=smoothness)
     kernel = ConstantKernel(1.0, (1e-3, 1e3)) * matern + WhiteKernel(0.1, (1e-4, 1e1))
     model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed, **settings)
     with warnings.catch_warnings():
@@ -258,13 +260,15 @@ def _without(package: str) -> Callable[[], str]:
     return lambda: "" if importlib.util.find_spec(package) else f"there is no package {package} (pip install {package})"
 
 
-_CHAINS = {"n_draws": 1000, "n_warmup": 1000, "n_chains": 4}  # the defaults of version 0.1
 _SHORT = {"n_draws": 100, "n_warmup": 200, "n_chains": 2}
 _SEGMENTS = {"min_size": 2, "jump": 1}
 
 METHODS: dict[str, Method] = {
-    "network": Method(_network, _CHAINS, _SHORT, prepare=lambda *_: _compiled(StableNetworkRegressor)),
-    "kernel": Method(_kernel, _CHAINS, _SHORT, prepare=lambda *_: _compiled(StableKernelRegressor)),
+    "network": Method(_network, {}, _SHORT, prepare=lambda *_: _compiled(StableNetworkRegressor)),
+    "kernel": Method(_kernel, {}, _SHORT, prepare=lambda *_: _compiled(StableKernelRegressor)),
+    "kernel0": Method(
+        _kernel, {"order": 0}, {"order": 0, **_SHORT}, prepare=lambda *_: _compiled(StableKernelRegressor)
+    ),
     "bart": Method(
         _bart, {"num_trees": 200, "n_burn": 1000, "n_save": 1000, "num_chains": 4},
         {"num_trees": 50, "n_burn": 100, "n_save": 100, "num_chains": 2}, _without("bartz"), _prepare_bart,
@@ -275,6 +279,7 @@ METHODS: dict[str, Method] = {
         _quantile_forest, {"n_estimators": 500, "min_samples_leaf": 5}, {"n_estimators": 100, "min_samples_leaf": 5}
     ),
     "gp": Method(_gp, {"n_restarts_optimizer": 10}, {"n_restarts_optimizer": 1}),
+    "gp_half": Method(partial(_gp, smoothness=0.5), {"n_restarts_optimizer": 10}, {"n_restarts_optimizer": 1}),
     "dynp": Method(_dynp, _SEGMENTS, _SEGMENTS, _without("ruptures"), places_only=True),
     "pelt": Method(_pelt, _SEGMENTS, _SEGMENTS, _without("ruptures"), places_only=True),
 }  # fmt: skip

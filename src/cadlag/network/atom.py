@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, solve_triangular
 
-from cadlag import kernels
-from cadlag.kernel_process.atom import Atom
+from cadlag.kernel_process.atom import Atom, Points
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.linalg.low_rank import log_marginal_of_sums, solve_upper
 
@@ -72,10 +71,10 @@ class Bulk:
         beta = blas.dtrsv(given.factor, left, lower=0) if len(left) else left
         return cls(replace(atom, conditioner=replace(given, beta=beta)), whitened), factor, half
 
-    def project(self, X: Array) -> tuple[Array, Array, kernels.Layers]:
+    def project(self, X: Array) -> tuple[Array, Array, Points]:
         """Mean of the process, U⁻ᵀ times its covariances with the data over its standard deviations, its layers."""
         new = self.atom.model.layers(self.atom.scales, X)
-        mean, half = self.atom.conditioner.project(kernels.cross_correlations(new, self.atom.points))
+        mean, half = self.atom.conditioner.project(self.atom.model.cross(new, self.atom.points))
         return mean * np.exp(0.5 * (new.log_variance + self.atom.scales.log_output)), half, new
 
 
@@ -152,5 +151,5 @@ class NetworkAtom:
         mean, half, new = self.bulk.project(X)
         sd = np.exp(0.5 * (new.log_variance + self.bulk.atom.scales.log_output))
         H = self._half_columns(columns - sd[:, None] * (half.T @ self.bulk.whitened))
-        left = (kernels.cross_correlations(new, new) - half.T @ half) * np.outer(sd, sd)
+        left = (self.bulk.atom.model.cross(new, new) - half.T @ half) * np.outer(sd, sd)
         return columns @ self.weights() + mean, left + H.T @ H
