@@ -25,7 +25,7 @@ from cadlag.network.columns import (
     residual_of,
     take_out,
 )
-from cadlag.network.images import image_of, squares_in_window, squares_on_lattice
+from cadlag.network.images import squares_in_window, squares_on_lattice
 from cadlag.network.lattice import candidate, columns_of, ellipse, record, score
 from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
@@ -237,7 +237,9 @@ def pieces(model, units):
     ground = model.ground(units, 0.0)
     sums = ground.sums(model.weighted(units, ground))
     C = inverse_of_sums(sums.gram, model.variances(units), ground.noise)
-    return Rows(model.scaled(units), ground.omega, ground.V, ground.pulled), Explained(*sums, C), ground.noise
+    inputs = model.scaled(units)
+    rows = Rows(inputs, np.ascontiguousarray(inputs.T), ground.omega, ground.V, ground.pulled)
+    return rows, Explained(*sums, C), ground.noise
 
 
 GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
@@ -278,7 +280,7 @@ def test_every_arc_of_a_window_and_every_flip(options, width, turned):
     take_out(4, fit)
     members = Members(units.W, units.log_s, units.kinds)
     low = turned - 0.4 * width
-    flipping, ends = crossings(rows.X, e, f, low, low + width)
+    flipping, ends = crossings(rows.XT, e, f, low, low + width)
     assert ends[0] == low and ends[-1] == low + width and np.all(np.diff(ends) >= 0.0)
     arc, signs = arc_of(turned, ends), signs_of(4, flipping, rows, members)
     assert ends[arc] <= turned <= ends[arc + 1]
@@ -336,7 +338,7 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
     units.kinds[4] = kind
     rows, fit, noise = pieces(model, units)
     take_out(4, fit)
-    lattice = ellipse(rng, units.W[4], 8, rows.X)
+    lattice = ellipse(rng, units.W[4], 8, rows.XT)
     angles = (np.arange(8) - 3) * spacing
     lattice = lattice._replace(cosines=np.cos(angles), sines=np.sin(angles), present=3)
     directions, kinds = [candidate(lattice, c % 8) for c in range(16)], [kind] * 8 + [1 - kind] * 8
@@ -349,10 +351,10 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
                 for w, kind in zip(directions, kinds)]  # fmt: skip
     np.testing.assert_allclose(columns, expected, rtol=1e-12, atol=1e-14)
     V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
-    squares = squares_on_lattice(4, kind, columns, lattice, rows, fit, model.relu_scale)
-    np.testing.assert_allclose(
-        squares[:8], squares_on_lattice(4, kind, columns[:8], lattice, rows, fit, model.relu_scale)
-    )
+    squares, images = squares_on_lattice(4, kind, columns, lattice, rows, fit, model.relu_scale)
+    alone = squares_on_lattice(4, kind, columns[:8], lattice, rows, fit, model.relu_scale)
+    np.testing.assert_allclose(squares[:8], alone[0])
+    np.testing.assert_allclose(images[:8], alone[1], rtol=1e-10, atol=1e-12)
     precision, pull, overlaps = score(columns, squares, rows, fit, noise)
     for c, column in enumerate(columns):
         assert squares[c] == pytest.approx(column @ V @ column, rel=1e-10)
@@ -360,7 +362,7 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
         assert precision[c] == pytest.approx((column @ V @ column - overlap @ fit.C @ overlap) / noise, rel=1e-8)
         assert pull[c] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
         moved = copy_of(fit)
-        record(4, column, image_of(column, rows.V), overlaps[c], rows, moved)
+        record(4, column, images[c], overlaps[c], rows, moved)
         own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
         np.testing.assert_allclose(moved.gram[4], own, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(moved.images[:, 4], V @ column, rtol=1e-10, atol=1e-12)

@@ -111,33 +111,49 @@ def sum_of_gains(variances: Array, priors: Array, precision: float, half_square:
 
 
 @njit(**COMPILED)
+def bound_arcs(ends: Array, precision: Array, pull: Array, widest: float, bound: Array) -> int:
+    """Above the log weight of each arc but for the prior of scales: |cos|^m is at most 1; returns the likeliest arc."""
+    likeliest = 0
+    for arc in range(len(bound)):
+        span = ends[arc + 1] - ends[arc]
+        bound[arc] = -math.inf
+        if span > 0.0:
+            bound[arc] = math.log(span) + 0.5 * pull[arc] * pull[arc] * widest / (1.0 + widest * precision[arc])
+            if bound[arc] > bound[likeliest]:
+                likeliest = arc
+    return likeliest
+
+
+@njit(**COMPILED)
+def log_weight(
+    low: float, high: float, m: int, precision: float, pull: float, variances: Array, priors: Array
+) -> float:  # fmt: skip
+    """Log of an arc's mass times the likelihood summed over scales."""
+    mass = arc_mass(high, m) - arc_mass(low, m)
+    if not mass > 0.0:
+        return -math.inf
+    half_square = 0.5 * pull * pull
+    top = half_square * variances[-1] / (1.0 + variances[-1] * precision)
+    total = sum_of_gains(variances, priors, precision, half_square, top)
+    return math.log(mass) + top + math.log(total) if total > 0.0 else -math.inf
+
+
+@njit(**COMPILED)
 def weigh_arcs(
-    ends: Array, m: int, precision: Array, pull: Array, variances: Array, priors: Array, log_total: Array, bound: Array
+    ends: Array, m: int, precision: Array, pull: Array, variances: Array, priors: Array, log_total: Array
 ) -> float:
     """Log weight of each arc between ends, summed over scales, unless below e^-40 of the largest, which is returned."""
-    n_arcs, widest, prior_sum, best = len(ends) - 1, variances[-1], 0.0, -math.inf
+    bound, prior_sum = np.empty(len(log_total)), 0.0
     for k in range(len(priors)):
         prior_sum += priors[k]
-    before = arc_mass(ends[0], m)
-    for arc in range(n_arcs):
-        after = arc_mass(ends[arc + 1], m)
-        mass = after - before
-        before = after
-        bound[arc] = -math.inf
-        if mass > 0.0:
-            spread = 1.0 + widest * precision[arc]
-            bound[arc] = math.log(mass) + 0.5 * pull[arc] * pull[arc] * widest / spread
-            best = max(best, bound[arc] + math.log(priors[-1] / math.sqrt(spread) + 1e-300))
-    largest = -math.inf
-    for arc in range(n_arcs):
+    reach = math.log(prior_sum) + 40.0
+    first = bound_arcs(ends, precision, pull, variances[-1], bound)
+    largest = log_weight(ends[first], ends[first + 1], m, precision[first], pull[first], variances, priors)
+    for arc in range(len(log_total)):
         log_total[arc] = -math.inf
-        if bound[arc] > -math.inf and bound[arc] + math.log(prior_sum) > best - 40.0:
-            half_square = 0.5 * pull[arc] * pull[arc]
-            top = half_square * widest / (1.0 + widest * precision[arc])
-            total = sum_of_gains(variances, priors, precision[arc], half_square, top)
-            if total > 0.0:
-                log_total[arc] = bound[arc] + math.log(total)
-                largest = max(largest, log_total[arc])
+        if bound[arc] + reach > largest:
+            log_total[arc] = log_weight(ends[arc], ends[arc + 1], m, precision[arc], pull[arc], variances, priors)
+            largest = max(largest, log_total[arc])
     return largest
 
 
@@ -147,11 +163,11 @@ def choose_arc(
 ) -> tuple[int, int]:
     """(arc, index of the scale), from arc mass × prior of the scale × likelihood; variances in increasing order."""
     n_arcs = len(ends) - 1
-    log_total, bound = np.empty(n_arcs), np.empty(n_arcs)
+    log_total = np.empty(n_arcs)
     priors, top = np.empty(len(log_prior)), log_prior.max()
     for k in range(len(log_prior)):
         priors[k] = math.exp(log_prior[k] - top)
-    largest = weigh_arcs(ends, m, precision, pull, variances, priors, log_total, bound)
+    largest = weigh_arcs(ends, m, precision, pull, variances, priors, log_total)
     arc = pick(rng, log_total, largest)
     weights = np.empty(len(variances))
     for k in range(len(variances)):

@@ -21,9 +21,13 @@ COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 class Rows(NamedTuple):
-    """The data: inputs as units see them, weights ω, V (left empty where it is I), and Vy of weighted responses."""
+    """The data: inputs as units see them, weights ω, V (left empty where it is I), and Vy of weighted responses.
+
+    The inputs stand there twice, also a row an input: then all rows are multiplied by a direction side by side.
+    """
 
     X: Array
+    XT: Array
     omega: Array
     V: Array
     pulled: Array
@@ -97,6 +101,15 @@ def product(row: Array, direction: Array) -> float:
     for k in range(len(row)):
         z += row[k] * direction[k]
     return z
+
+
+@njit(**COMPILED)
+def products(XT: Array, direction: Array) -> Array:
+    """w·x̃ of all rows, each to the same bits as by :func:`product`."""
+    out = np.zeros(XT.shape[1])
+    for k in range(len(direction)):
+        add_multiple(direction[k], XT[k], out)
+    return out
 
 
 @njit(**COMPILED)

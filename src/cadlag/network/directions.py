@@ -12,6 +12,7 @@ from cadlag.network.circle import combined, scaled
 from cadlag.network.columns import COMPILED, Array, Explained, Rows, dot, residual_of
 
 N_NEWTON = 4
+ENOUGH = 300  # rows to guess from
 
 
 @njit(**COMPILED)
@@ -100,18 +101,29 @@ def solve_lower(normal: Array, right: Array) -> Array:
 
 
 @njit(**COMPILED)
+def some_rows(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
+    """A share of the rows, at random, and hardly more than are enough for a guess."""
+    chance, rows, count = min(share, ENOUGH / max(n, 1)), np.empty(n, dtype=np.int64), 0
+    for i in range(n):
+        if rng.random() < chance:
+            rows[count] = i
+            count += 1
+    return rows[:count]
+
+
+@njit(**COMPILED)
 def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
     """Ridge regression of the residual, or its sign, on random rows and columns."""
     n, q = X.shape
     use = some_columns(rng, q)
     share, signs = rng.random(), rng.random() < 0.5
-    normal, right = ridge_matrix(1e-3 * (n + 1), q), np.zeros(q)
-    for i in range(n):
-        if rng.random() < share:
-            slope = residual[i]
-            if signs:
-                slope = 1.0 if slope >= 0.0 else -1.0
-            add_row(X[i], use, 1.0, slope, normal, right)
+    taken = some_rows(rng, n, share)
+    normal, right = ridge_matrix(1e-3 * (len(taken) + 1), q), np.zeros(q)
+    for i in taken:
+        slope = residual[i]
+        if signs:
+            slope = 1.0 if slope >= 0.0 else -1.0
+        add_row(X[i], use, 1.0, slope, normal, right)
     return solve_lower(normal, right)
 
 
@@ -119,14 +131,14 @@ def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
 def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
     """A few Newton steps of logistic regression of the residual's sign, weighted by its size, with a random ridge."""
     n, q = X.shape
-    use, size = some_columns(rng, q), 1e-300
-    for i in range(n):
-        size += abs(residual[i]) / n
-    ridge = (n + 1) * math.exp(-2.0 - 7.0 * rng.random())
+    use, taken, size = some_columns(rng, q), some_rows(rng, n, 1.0), 1e-300
+    for i in taken:
+        size += abs(residual[i]) / len(taken)
+    ridge = (len(taken) + 1) * math.exp(-2.0 - 7.0 * rng.random())
     beta = np.zeros(q)
     for _ in range(N_NEWTON):
         normal, right = ridge_matrix(ridge, q), scaled(-ridge, beta)
-        for i in range(n):
+        for i in taken:
             z = dot(X[i], beta)
             side = 1.0 if residual[i] >= 0.0 else -1.0
             p = 1.0 / (1.0 + math.exp(min(side * z, 500.0)))

@@ -49,63 +49,93 @@ def squares_in_window(
 
 
 @njit(**COMPILED)
-def squares_on_lattice(
-    j: int, own_kind: int, columns: Array, lattice: Lattice, rows: Rows, fit: Explained, relu_scale: float
-) -> Array:
-    """φᵀVφ of candidates, first of unit j's own kind, then of the other kind if columns go on."""
-    squares, size = np.empty(len(columns)), len(lattice.cosines)
-    if len(rows.V) == 0:
-        for c in range(len(columns)):
-            squares[c] = dot(columns[c], columns[c])
-        return squares
-    for first in range(0, len(columns), size):
-        part, kind = columns[first : first + size], own_kind if first == 0 else 1 - own_kind
-        image = fit.images[:, j].copy() if first == 0 else image_of(part[lattice.present], rows.V)
-        if kind == SIGN:
-            squares_of_signs(part, lattice, image, rows.V, squares[first : first + size])
-        else:
-            squares_of_hinges(part, lattice, image, rows, relu_scale, squares[first : first + size])
-    return squares
+def images_of_two(x: Array, y: Array, V: Array) -> tuple[Array, Array]:
+    """Vx and Vy in one pass over V, which is the dearer part of either: its rows, which are its columns, added up."""
+    n, of_x, of_y = len(x), np.zeros(len(x)), np.zeros(len(x))
+    for i in range(0, n - n % 4, 4):
+        a, b, c, d = V[i], V[i + 1], V[i + 2], V[i + 3]
+        xa, xb, xc, xd = x[i], x[i + 1], x[i + 2], x[i + 3]
+        ya, yb, yc, yd = y[i], y[i + 1], y[i + 2], y[i + 3]
+        for k in range(n):
+            of_x[k] += (xa * a[k] + xb * b[k]) + (xc * c[k] + xd * d[k])
+            of_y[k] += (ya * a[k] + yb * b[k]) + (yc * c[k] + yd * d[k])
+    for i in range(n - n % 4, n):
+        add_multiple(x[i], V[i], of_x)
+        add_multiple(y[i], V[i], of_y)
+    return of_x, of_y
 
 
 @njit(**COMPILED)
-def squares_of_signs(columns: Array, lattice: Lattice, image: Array, V: Array, squares: Array) -> None:
+def squares_on_lattice(
+    j: int, own_kind: int, columns: Array, lattice: Lattice, rows: Rows, fit: Explained, relu_scale: float
+) -> tuple[Array, Array]:
+    """φᵀVφ and Vφ of candidates, first of unit j's own kind, then of the other kind if columns go on."""
+    squares, size, V = np.empty(len(columns)), len(lattice.cosines), rows.V
+    if len(V) == 0:
+        for c in range(len(columns)):
+            squares[c] = dot(columns[c], columns[c])
+        return squares, columns
+    images, both, own = np.empty(columns.shape), len(columns) > size, fit.images[:, j].copy()
+    hinge = hinge_parts(lattice, columns[size:] if both and own_kind == SIGN else columns[:size], rows, relu_scale)
+    if both:
+        of_other, of_hinge = images_of_two(columns[size + lattice.present], hinge[2], V)
+    else:
+        of_other, of_hinge = own, (own if own_kind == SIGN else image_of(hinge[2], V))
+    for first in range(0, len(columns), size):
+        kind, image = (own_kind, own) if first == 0 else (1 - own_kind, of_other)
+        part = slice(first, first + size)
+        if kind == SIGN:
+            follow_signs(columns[part], lattice, image, V, squares[part], images[part])
+        else:
+            follow_hinges(columns[part], lattice, image, of_hinge, hinge, V, squares[part], images[part])
+    return squares, images
+
+
+@njit(**COMPILED)
+def follow_signs(columns: Array, lattice: Lattice, image: Array, V: Array, squares: Array, images: Array) -> None:
     """Both ways from the present angle, as rows change sides."""
     present = lattice.present
-    squares[present] = dot(columns[present], image)
     for way in (1, -1):
-        value, here, k = squares[present], image.copy(), present + way
+        value, here, k = dot(columns[present], image), image.copy(), present
         while 0 <= k < len(columns):
-            for i in range(len(here)):
+            for i in range(len(here) if k != present else 0):
                 s = columns[k - way, i]
                 if s != columns[k, i]:
                     value += 4.0 * s * (s * V[i, i] - here[i])
                     add_multiple(-2.0 * s, V[i], here)
             squares[k] = value
+            write(here, images[k])
             k += way
 
 
 @njit(**COMPILED)
-def squares_of_hinges(
-    columns: Array, lattice: Lattice, image: Array, rows: Rows, relu_scale: float, squares: Array
-) -> None:
-    """Both ways from the present angle: φ = cos θ·a + sin θ·b on the rows with φ > 0, few of which change.
-
-    Kept are Va, Vb and aᵀVa, aᵀVb, bᵀVb, with a and b zero on the other rows.
-    """
-    present, V, n = lattice.present, rows.V, len(image)
+def hinge_parts(lattice: Lattice, columns: Array, rows: Rows, relu_scale: float) -> tuple[Array, Array, Array]:
+    """a and b, of which φ = cos θ·a + sin θ·b where φ > 0, and b where that is so at the present angle."""
+    n, present = len(rows.omega), lattice.present
     a, b, counted = np.empty(n), np.empty(n), np.zeros(n)
     for i in range(n):
         factor = relu_scale * rows.omega[i]
         a[i], b[i] = factor * lattice.along[i], factor * lattice.across[i]
         if columns[present, i] > 0.0:
             counted[i] = b[i]
-    image_of_b = np.dot(V, counted)
+    return a, b, counted
+
+
+@njit(**COMPILED)
+def follow_hinges(
+    columns: Array, lattice: Lattice, image: Array, of_hinge: Array, hinge: tuple[Array, Array, Array], V: Array,
+    squares: Array, images: Array,
+) -> None:  # fmt: skip
+    """Both ways from the present angle, as rows come to φ > 0 and leave it.
+
+    Kept are Va, Vb and aᵀVa, aᵀVb, bᵀVb, with a and b zero on the other rows.
+    """
+    present, (a, b, counted) = lattice.present, hinge
     for way in (1, -1):
-        along, across, k = image.copy(), image_of_b.copy(), present
+        along, across, k = image.copy(), of_hinge.copy(), present
         aa, ab, bb = dot(columns[present], along), dot(counted, along), dot(counted, across)
         while 0 <= k < len(columns):
-            for i in range(n if k != present else 0):
+            for i in range(len(a) if k != present else 0):
                 entered, was = columns[k, i] > 0.0, columns[k - way, i] > 0.0
                 if entered != was:
                     x, y, own = a[i] if entered else -a[i], b[i] if entered else -b[i], V[i, i]
@@ -116,6 +146,8 @@ def squares_of_hinges(
                     add_multiple(y, V[i], across)
             c, s = lattice.cosines[k], lattice.sines[k]
             squares[k] = c * c * aa + 2.0 * c * s * ab + s * s * bb
+            for i in range(len(a)):
+                images[k, i] = c * along[i] + s * across[i]
             k += way
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.network.circle import combined
-from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Rows, dot, gain, product, write
+from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Rows, dot, gain, products, write
 from cadlag.sampling.choice import pick
 
 
@@ -29,7 +29,7 @@ class Lattice(NamedTuple):
 
 
 @njit(**COMPILED)
-def ellipse(rng: np.random.Generator, direction: Array, n_angles: int, X: Array) -> Lattice:
+def ellipse(rng: np.random.Generator, direction: Array, n_angles: int, XT: Array) -> Lattice:
     """A lattice of angles with random spacing, and the present one at a random place."""
     other = rng.standard_normal(len(direction))
     widest = 2.0 * math.pi / n_angles
@@ -38,10 +38,7 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int, X: Array)
     cosines, sines = np.empty(n_angles), np.empty(n_angles)
     for k in range(n_angles):
         cosines[k], sines[k] = math.cos((k - present) * spacing), math.sin((k - present) * spacing)
-    along, across = np.empty(len(X)), np.empty(len(X))
-    for i in range(len(X)):
-        along[i], across[i] = product(X[i], direction), product(X[i], other)
-    return Lattice(direction.copy(), other, cosines, sines, present, along, across)
+    return Lattice(direction.copy(), other, cosines, sines, present, products(XT, direction), products(XT, other))
 
 
 @njit(**COMPILED)

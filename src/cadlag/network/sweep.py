@@ -21,7 +21,7 @@ from cadlag.network.columns import (
     write,
 )
 from cadlag.network.directions import informed_direction
-from cadlag.network.images import image_of, squares_in_window, squares_on_lattice
+from cadlag.network.images import squares_in_window, squares_on_lattice
 from cadlag.network.lattice import candidate, choose_candidate, columns_of, ellipse, record, score
 from cadlag.network.window import arc_of, crossings, flip, signs_of, start_of_window, walk
 from cadlag.stable import density_of_log
@@ -101,7 +101,7 @@ def renew_sign_unit(
     e, f, m = circle_directions(rng, j, informed, rows, members.W, fit)
     present = angle_of(members.W[j], e, f)
     low = start_of_window(rng, present, width)
-    flipping, ends = crossings(rows.X, e, f, low, low + width)
+    flipping, ends = crossings(rows.XT, e, f, low, low + width)
     arc, signs = arc_of(present, ends), signs_of(j, flipping, rows, members)
     squares = squares_in_window(j, flipping, arc, signs, rows, fit)
     precision, pull = walk(j, flipping, arc, signs, squares, rows, fit, law.noise)
@@ -118,17 +118,17 @@ def renew_on_lattice(
     log_prior: Array, both: bool,
 ) -> int:  # fmt: skip
     """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
-    lattice, kind = ellipse(rng, members.W[j], N_ANGLES, rows.X), members.kinds[j]
+    lattice, kind = ellipse(rng, members.W[j], N_ANGLES, rows.XT), members.kinds[j]
     columns = np.empty((2 * N_ANGLES if both else N_ANGLES, len(rows.X)))
     columns_of(lattice, kind, rows.omega, law.relu_scale, columns[:N_ANGLES])
     columns_of(lattice, 1 - kind, rows.omega, law.relu_scale, columns[N_ANGLES:])
-    squares = squares_on_lattice(j, kind, columns, lattice, rows, fit, law.relu_scale)
+    squares, images = squares_on_lattice(j, kind, columns, lattice, rows, fit, law.relu_scale)
     precision, pull, overlaps = score(columns, squares, rows, fit, law.noise)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
     if c != lattice.present:
         write(candidate(lattice, c % N_ANGLES), members.W[j])
         members.kinds[j] = kind if c < N_ANGLES else 1 - kind
-        record(j, columns[c], image_of(columns[c], rows.V), overlaps[c], rows, fit)
+        record(j, columns[c], images[c], overlaps[c], rows, fit)
     return k
 
 

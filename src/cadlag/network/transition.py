@@ -190,7 +190,8 @@ class Sweeps(Apart):
         model = self.target
         sums = ground.sums(model.weighted(units, ground))
         C = inverse_of_sums(sums.gram, model.variances(units), ground.noise)
-        rows = Rows(model.scaled(units), ground.omega, ground.V, ground.pulled)
+        inputs = model.scaled(units)
+        rows = Rows(inputs, np.ascontiguousarray(inputs.T), ground.omega, ground.V, ground.pulled)
         log_scale = 2.0 * units.log_tau + model.log_factor
         law = Common(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
         return rows, Members(units.W, units.log_s, units.kinds), Explained(*sums, C), law

@@ -2,9 +2,8 @@
 
 Whatever θ of the window is the present one, the same window is proposed with the same density, as long as the width w
 does not depend on where the unit is; w = π is the whole half circle. A row flips inside if and only if its sign differs
-at the two ends. The precision S = (φᵀVφ - hᵀCh)/v, h = ΦᵀVφ, and the pull t = φᵀe/v of the unit as it is come from the
-sums; each row that flips changes them in O(M), given the rows of VΦC. So a visit costs what it flips, and one pass over
-the inputs.
+at the two ends. The precision S = (φᵀVφ - hᵀCh)/v, h = ΦᵀVφ, and the pull t = (φᵀVy - hᵀCΦᵀVy)/v follow from h, which
+each row that flips changes by its row of VΦ. So a visit costs what it flips, and one pass over the inputs.
 """
 
 import math
@@ -12,7 +11,19 @@ import math
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Members, Rows, dot, entry, write
+from cadlag.network.columns import (
+    COMPILED,
+    SIGN,
+    Array,
+    Explained,
+    Members,
+    Rows,
+    add_multiple,
+    dot,
+    entry,
+    products,
+    write,
+)
 from cadlag.network.images import flip_image
 
 GATHERED = 512  # rows at once
@@ -25,16 +36,13 @@ def start_of_window(rng: np.random.Generator, present: float, width: float) -> f
 
 
 @njit(**COMPILED)
-def crossings(X: Array, e: Array, f: Array, low: float, high: float) -> tuple[np.ndarray, Array]:
+def crossings(XT: Array, e: Array, f: Array, low: float, high: float) -> tuple[np.ndarray, Array]:
     """The rows that flip between two angles, in the order in which they do, and where, from low to high."""
-    n, q = X.shape
+    n, along, across = XT.shape[1], products(XT, e), products(XT, f)
     rows, angles, count = np.empty(n, dtype=np.int64), np.empty(n), 0
     c_low, s_low, c_high, s_high = math.cos(low), math.sin(low), math.cos(high), math.sin(high)
     for i in range(n):
-        a, b = 0.0, 0.0
-        for k in range(q):
-            a += X[i, k] * e[k]
-            b += X[i, k] * f[k]
+        a, b = along[i], across[i]
         if (c_low * a + s_low * b >= 0.0) != (c_high * a + s_high * b >= 0.0):
             theta = math.atan2(-a, b)
             rows[count] = i
@@ -67,43 +75,31 @@ def signs_of(j: int, flipping: np.ndarray, rows: Rows, members: Members) -> Arra
 
 
 @njit(**COMPILED)
-def explained_at(rows: np.ndarray, weights: Array, fit: Explained, images: Array, P: Array, fitted: Array) -> None:
-    """Rows of VΦ, of VΦC and of VΦ·weights, gathered and multiplied together."""
-    size = len(rows)
-    for at in range(size):
-        write(fit.images[rows[at]], images[at])
-    np.dot(images[:size], fit.C, P[:size])
-    np.dot(images[:size], weights, fitted[:size])
-
-
-@njit(**COMPILED)
 def walk(
     j: int, flipping: np.ndarray, arc: int, signs: Array, squares: Array, rows: Rows, fit: Explained, noise: float
 ) -> tuple[Array, Array]:
     """S and t of the candidate on each arc, both ways from that of unit j, which has been taken out."""
     w, m = len(flipping), len(fit.C)
     block = max(min(w, GATHERED), 1)
-    images, P, fitted, taken = np.empty((block, m)), np.empty((block, m)), np.empty(block), np.empty(block, np.int64)
-    h, weights = fit.gram[j], np.dot(fit.C, fit.products)
-    g, precision, pull = np.dot(fit.C, h), np.empty(w + 1), np.empty(w + 1)
-    start_used, start_t = np.dot(h, g), fit.products[j] - np.dot(h, weights)
+    overlaps, reach, drawn = np.empty((block, m)), np.empty((block, m)), np.empty(block)
+    weights, precision, pull = np.dot(fit.C, fit.products), np.empty(w + 1), np.empty(w + 1)
     for forward in range(2):
-        u, used, t, length = g.copy(), start_used, start_t, w - arc if forward else arc
-        precision[arc], pull[arc] = max(squares[arc] - used, 0.0) / noise, t / noise
+        h, own, length = fit.gram[j].copy(), fit.products[j], w - arc if forward else arc
+        precision[arc] = max(squares[arc] - dot(h, np.dot(fit.C, h)), 0.0) / noise
+        pull[arc] = (own - dot(h, weights)) / noise
         for start in range(0, length, block):
             size = min(block, length - start)
             for k in range(size):
-                taken[k] = flipping[arc + start + k if forward else arc - 1 - start - k]
-            explained_at(taken[:size], weights, fit, images, P, fitted)
-            for k in range(size):
                 at = arc + start + k if forward else arc - 1 - start - k
-                s = signs[at]
-                used += 4.0 * s * (s * dot(images[k], P[k]) - dot(images[k], u))
-                for i in range(m):
-                    u[i] -= 2.0 * s * P[k, i]
-                t -= 2.0 * s * (rows.pulled[taken[k]] - fitted[k])
-                reached = at + 1 if forward else at
-                precision[reached], pull[reached] = max(squares[reached] - used, 0.0) / noise, t / noise
+                own -= 2.0 * signs[at] * rows.pulled[flipping[at]]
+                add_multiple(-2.0 * signs[at], fit.images[flipping[at]], h)
+                write(h, overlaps[k])
+                drawn[k] = own
+            np.dot(overlaps[:size], fit.C, reach[:size])
+            for k in range(size):
+                at = arc + start + k + 1 if forward else arc - 1 - start - k
+                precision[at] = max(squares[at] - dot(overlaps[k], reach[k]), 0.0) / noise
+                pull[at] = (drawn[k] - dot(overlaps[k], weights)) / noise
     return precision, pull
 
 
