@@ -265,6 +265,9 @@ _SEGMENTS = {"min_size": 2, "jump": 1}
 
 METHODS: dict[str, Method] = {
     "network": Method(_network, {}, _SHORT, prepare=lambda *_: _compiled(StableNetworkRegressor)),
+    "network_smooth": Method(
+        _network, {"bulk": "smooth"}, {"bulk": "smooth", **_SHORT}, prepare=lambda *_: _compiled(StableNetworkRegressor)
+    ),
     "kernel": Method(_kernel, {}, _SHORT, prepare=lambda *_: _compiled(StableKernelRegressor)),
     "kernel0": Method(
         _kernel, {"order": 0}, {"order": 0, **_SHORT}, prepare=lambda *_: _compiled(StableKernelRegressor)

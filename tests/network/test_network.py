@@ -160,11 +160,14 @@ def test_prior_density_is_the_product_of_its_parts(on):
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
+ROUGH = {"bulk_depth": 1, "rough": True}
 KNOWN = [None, 0.4, np.linspace(0.1, 2.0, N)]
 
 
 @pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize("options", [{}, {"input_scales": True}, {"bulk_depth": 1}, {"bulk_depth": 2, "bulk_order": 0}])
+@pytest.mark.parametrize(
+    "options", [{}, {"input_scales": True}, {"bulk_depth": 1}, {"bulk_depth": 2, "bulk_order": 0}, ROUGH]
+)
 def test_atom_against_dense_conditioning(known, options):
     model = network(likelihood=Gaussian(known), **options)
     position = model.sample_prior(np.random.default_rng(3))
@@ -183,9 +186,9 @@ def test_atom_against_dense_conditioning(known, options):
 
 
 @pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize("depth", [0, 1])
-def test_leave_one_out_against_leaving_one_out(known, depth):
-    model = network(likelihood=Gaussian(known), bulk_depth=depth)
+@pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}, ROUGH])
+def test_leave_one_out_against_leaving_one_out(known, options):
+    model = network(likelihood=Gaussian(known), **options)
     position = model.sample_prior(np.random.default_rng(4))
     S = dense(model, model.read(position))
     left_out = model.leave_one_out(position)
@@ -202,8 +205,9 @@ def test_leave_one_out_against_leaving_one_out(known, depth):
 
 @pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("floor", [0.0, 0.3])
-def test_gradient_of_the_bulk_given_the_units(known, floor):
-    model = network(likelihood=Gaussian(known), bulk_depth=2)
+@pytest.mark.parametrize("options", [{"bulk_depth": 2}, ROUGH])
+def test_gradient_of_the_bulk_given_the_units(known, floor, options):
+    model = network(likelihood=Gaussian(known), **options)
     units = model.read(model.sample_prior(np.random.default_rng(14)))
     given = GivenUnits(model.process, model.columns(units), model.variances(units))
     at = np.random.default_rng(15).standard_normal(given.dimension)

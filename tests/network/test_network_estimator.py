@@ -131,7 +131,7 @@ def test_relu_networks_have_no_breaks():
         ({"alpha": 2.5}, r"alpha must be a number in \(0, 2\]"),
         ({"alpha": "sample"}, "reserved for a later version"),
         ({"sampler": "nuts"}, "sampler must be one of gibbs, tempered"),
-        ({"bulk": "yes"}, 'bulk must be True, False or "auto"'),
+        ({"bulk": "yes"}, 'bulk must be True, False, "smooth" or "auto"'),
     ],
 )
 def test_bad_settings_are_refused(setting, message):
@@ -231,8 +231,15 @@ def test_bulk_serves_what_is_smooth():
     y = truth + 0.05 * RNG.standard_normal(60)
     model = regressor(n_warmup=200).fit(x, y)
     assert model.model_.bulk_depth == 1
-    assert model.posterior_["bulk_scales"].shape == (2, 60, 3)
+    assert model.posterior_["bulk_scales"].shape == (2, 60, 4)
     assert np.sqrt(np.mean((model.predict(x, kind="function") - truth) ** 2)) < 0.05
+
+
+def test_a_smooth_bulk_has_one_amplitude_that_is_never_small():
+    model = regressor(n_draws=20, n_warmup=30, bulk="smooth").fit(PLANE, HEIGHT)
+    assert not model.model_.rough
+    assert model.posterior_["bulk_scales"].shape[-1] == 1 + PLANE.shape[1] + 1
+    assert model.posterior_["bulk_scales"][..., -1].min() > 0.01
 
 
 def test_scales_stand_beside_the_inputs_that_they_belong_to():

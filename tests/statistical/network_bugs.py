@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from cadlag.kernel_process.rough import RoughProcess
 from cadlag.network import circle, inputs, lattice, scales, sweep, window
 from cadlag.network.model import StableNetwork
 from cadlag.network.transition import Sweeps
@@ -198,7 +199,19 @@ def step_size_that_adapts_for_ever() -> None:
     Sweeps._move_bulk = wrong
 
 
-IN_PYTHON = {stale_bulk}  # patched where nothing is compiled, so that what is can stay so
+def density_of_c_for_log_c() -> None:
+    """The amplitudes of the bulk's parts without the Jacobian of the logarithm."""
+    right = RoughProcess.prior_of_scales
+
+    def wrong(self: RoughProcess, log_scales: Any) -> tuple[float, Any]:
+        value, slopes = right(self, log_scales)
+        slopes[-2:] -= 0.5
+        return value - 0.5 * float(log_scales[-2:].sum()), slopes
+
+    RoughProcess.prior_of_scales = wrong
+
+
+IN_PYTHON = {stale_bulk, density_of_c_for_log_c}  # patched where nothing is compiled, so that what is can stay so
 LONG = {"n_replications": 8000}  # where a draw is moved so little that only many show it
 
 # The move that shows each; "sweeps" are all of them together, with the settings of small_network that follow.
@@ -220,6 +233,7 @@ BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
     floor_that_stays: ("scales", {}),
     stale_bulk: ("sweeps", {"bulk_depth": 1, "n_replications": 20_000}),
     step_size_that_adapts_for_ever: ("bulk", {}),
+    density_of_c_for_log_c: ("bulk, rough", {}),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from cadlag.kernel_process.rough import ROUGH, SMOOTH
 from cadlag.linalg.gaussian import sample_normal
 from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network import inputs, scales, sweep
@@ -52,7 +53,7 @@ def bounded(model: StableNetwork, position: Array) -> Array:
     z = math.exp(0.5 * model.likelihood.power * units.log_v) / model.likelihood.scale
     u_rest = 2.0 / math.pi * np.arctan([math.exp(units.log_tau), z])
     white = -0.5 * len(model.y) * (1.0 + math.log(float(np.mean(model.y**2))))
-    u_inputs = model.law.cdf(np.concatenate([units.log_inputs, units.log_bulk])) if model.stable else np.zeros(0)
+    u_inputs = np.concatenate([model.law.cdf(units.log_inputs) if model.stable else np.zeros(0), of_bulk(model, units)])
     fit = math.tanh((model.log_likelihood_at(position, 0.0) - white) / 3.0)
     centred = np.concatenate([u, u_radius, u_scale, u_inputs, u_rest, units.kinds.astype(float)]) - 0.5
     largest = np.argmax(units.log_s)
@@ -65,6 +66,14 @@ def bounded(model: StableNetwork, position: Array) -> Array:
         float(units.kinds[largest]),
     ]
     return np.concatenate([centred, np.abs(centred), centred * fit, extra])
+
+
+def of_bulk(model: StableNetwork, units: Units) -> Array:
+    """The scales of the bulk sent through their prior distribution functions."""
+    if not model.rough:
+        return model.law.cdf(units.log_bulk) if model.stable else np.zeros(0)
+    stable, amplitudes = np.split(units.log_bulk, [len(units.log_bulk) - 2])
+    return np.append(model.law.cdf(stable), 2.0 / math.pi * np.arctan(np.exp(0.5 * amplitudes) / [SMOOTH, ROUGH]))
 
 
 def paired(
@@ -225,6 +234,7 @@ MOVES: dict[str, tuple[dict[str, Any], Move]] = {
     "inputs, held": (INPUTS, held_inputs),
     "inputs, free": (INPUTS, free_inputs),
     "bulk": (BULK, bulk),
+    "bulk, rough": ({**BULK, "rough": True}, bulk),
 }
 
 

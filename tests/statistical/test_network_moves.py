@@ -64,9 +64,10 @@ def wave(X: Array) -> Array:
     return np.column_stack([X[:, 1], np.cos(3.0 * X[:, 2])])
 
 
+@pytest.mark.parametrize("rough", [False, True])
 @pytest.mark.parametrize("known", [None, pytest.param(np.linspace(0.05, 1.0, 8), marks=pytest.mark.slow)])
-def test_units_and_bulk(known: Array | None) -> None:
-    z = paired(small_network("auto", 1.0, likelihood=Gaussian(known), bulk_depth=1), sweeps, 800, 16)
+def test_units_and_bulk(known: Array | None, rough: bool) -> None:
+    z = paired(small_network("auto", 1.0, likelihood=Gaussian(known), bulk_depth=1, rough=rough), sweeps, 800, 16)
     assert np.abs(z).max() < LARGEST_Z
 
 
@@ -86,7 +87,7 @@ def test_the_check_sees_a_floor() -> None:
 
 @pytest.mark.slow
 def test_bulk_in_some_sweeps_only() -> None:
-    z = paired(small_network("auto", 1.0, bulk_depth=1), rare_bulk, 800, 17)
+    z = paired(small_network("auto", 1.0, bulk_depth=1, rough=True), rare_bulk, 800, 17)
     assert np.abs(z).max() < LARGEST_Z
 
 

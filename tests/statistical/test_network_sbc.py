@@ -28,7 +28,8 @@ CASES: dict[str, tuple[dict[str, Any], int, int]] = {
     "network, ReLU": ({"activation": "relu"}, 100, 600),
     "network, auto": ({"activation": "auto"}, 100, 600),
     "network, auto, input scales": ({"activation": "auto", "input_scales": True}, 100, 600),
-    "network, auto, bulk": ({"activation": "auto", "bulk_depth": 1}, 600, 400),  # a fifth of it to adapt in
+    "network, auto, smooth bulk": ({"activation": "auto", "bulk_depth": 1}, 600, 400),  # a fifth of it to adapt in
+    "network, auto, bulk": ({"activation": "auto", "bulk_depth": 1, "rough": True}, 600, 400),
 }
 ALPHAS = (1.0, 1.5)
 
@@ -59,7 +60,9 @@ def quantities(model: StableNetwork, positions: Array) -> dict[str, Array]:
     if model.n_input_scales:
         found["input scale"] = [u.log_inputs[0] for u in units]
     if model.n_bulk_scales:
-        found["bulk amplitude"] = [u.log_bulk[-1] for u in units]
+        found["bulk amplitude"] = [u.log_bulk[-1 - model.rough] for u in units]
+    if model.rough:
+        found["rough amplitude"] = [u.log_bulk[-1] for u in units]
     return {name: np.array(values) for name, values in found.items()}
 
 

@@ -30,7 +30,7 @@ from cadlag.sampling.ladder import PowerLadder
 from cadlag.stable import PositiveStable, positive_stable
 
 PRESETS = {"theorem": (2, 1), "prop2": (2, 0), "published_code": (1, 0)}  # random c's: the first, how far beyond K
-_LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
+LOG_CAP = 690.0  # e^690 is finite; scales beyond it are not told apart by any data
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class KernelProcess(PowerLadder, Model):
         if self.n_scales:
             log_c[self._layer_slice] = position[p : self.n_scales]
             log_weights = position[:p] + (log_c[0] - self._log_divisor)
-            np.minimum(log_weights, _LOG_CAP, out=log_weights)
+            np.minimum(log_weights, LOG_CAP, out=log_weights)
         else:
             log_weights = np.full(p, -self._log_divisor)
         return Scales(log_weights, log_c[1:-1], log_c[-1], self.likelihood.log_noise(position))
@@ -141,8 +141,17 @@ class KernelProcess(PowerLadder, Model):
 
     def sample_prior(self, rng: np.random.Generator) -> Array:
         """One draw of all unknowns from the prior."""
-        log_s = self.law.sample_log(rng, self.n_scales)
+        log_s = self.sample_scales(rng)
         return np.append(log_s, self.likelihood.sample(rng)) if self.likelihood.n_unknown else log_s
+
+    def sample_scales(self, rng: np.random.Generator) -> Array:
+        """The logarithms of all random scales from their prior."""
+        return self.law.sample_log(rng, self.n_scales)
+
+    def prior_of_scales(self, log_scales: Array) -> tuple[float, Array]:
+        """Log prior density of the logarithms of the scales, and its gradient."""
+        values, slopes = self.law.log_density_and_slope(log_scales)
+        return float(values.sum()), slopes
 
     def log_prior(self, position: Array) -> float:
         """Log prior density of the logarithms."""
@@ -153,8 +162,7 @@ class KernelProcess(PowerLadder, Model):
         gradient = np.zeros(self.dimension)
         value = 0.0
         if self.n_scales:
-            values, gradient[: self.n_scales] = self.law.log_density_and_slope(position[: self.n_scales])
-            value = float(values.sum())
+            value, gradient[: self.n_scales] = self.prior_of_scales(position[: self.n_scales])
         if self.likelihood.n_unknown:
             log_density, gradient[-1] = self.likelihood.log_prior(float(position[-1]))
             value += log_density

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
 BULK_ROWS = 1000
+SMOOTH = "smooth"  # a bulk of order 1 alone
+BULK_VERSION = 2  # of what `bulk` means: in files of version 0.1, which say nothing, a smooth one
 FIRST = Reach(8, 600, 120)  # chains, iterations dropped, draws kept: where "auto" begins
 FIRST_OF_FEW = Reach(8, 200, 60)
 FEW_ROWS = 150
@@ -45,8 +47,9 @@ class StableNetworkRegressor(Regressor):
     activation
         "sign" (steps), "relu" (hinges) or "auto", which samples the kind of each unit.
     bulk
-        Whether a kernel process is added to the units, for the smooth part of the function, at a cost of n³ a draw;
-        "auto" adds it up to 1,000 rows.
+        Whether a kernel process is added to the units, for what of the function they do not carry, at a cost of n³ a
+        draw; "auto" adds it up to 1,000 rows. It is smooth, rough or absent, as the data have it; "smooth" adds one
+        that is always there and smooth.
     input_scales
         Whether the inputs have positive stable scales, shared by all units, that can switch an input off; at alpha 2
         all scales are 1.
@@ -118,7 +121,7 @@ class StableNetworkRegressor(Regressor):
         **UNTIL_DONE,
         "n_units": Whole(1, 10_000, of_run=True),
         "activation": Word(ACTIVATIONS, of_run=True),
-        "bulk": Either('True, False or "auto"', (Truth(), Word(("auto",))), of_run=True),
+        "bulk": Either('True, False, "smooth" or "auto"', (Truth(), Word((SMOOTH, "auto"))), of_run=True),
         "input_scales": Truth(of_run=True),
         "amplitude": Either("a positive number, or None to learn it", (Nothing(), Number()), of_run=True),
         "sampler": Word(tuple(KERNELS), of_run=True),
@@ -155,10 +158,11 @@ class StableNetworkRegressor(Regressor):
             self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
             None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
             Gaussian(self._known_noise(len(y)), self.noise_prior_on), bulk_depth=int(self._has_bulk(len(y))),
+            rough=self._has_bulk(len(y)) and self.bulk != SMOOTH,
         )  # fmt: skip
 
     def _has_bulk(self, n: int) -> bool:
-        return n <= BULK_ROWS if isinstance(self.bulk, str) else bool(self.bulk)
+        return n <= BULK_ROWS if self.bulk == "auto" else bool(self.bulk)
 
     def _kernel(self) -> Any:
         return KERNELS[self.sampler]
@@ -178,6 +182,18 @@ class StableNetworkRegressor(Regressor):
         draws = 8.0 * first.n_chains * first.n_kept * self.n_units * (self.n_features_in_ + 3)
         what = f"A network of {self.n_units} units on {n} rows"
         return Need(rows + 2.0 * draws, what, "use fewer units, draws or workers (n_jobs)")
+
+    def _own_tree(self) -> dict[str, Any]:
+        return {**super()._own_tree(), "bulk": BULK_VERSION}
+
+    @classmethod
+    def _settings_of(cls, tree: dict[str, Any]) -> dict[str, Any]:
+        """In version 0.1 every bulk was smooth, and always there."""
+        settings = super()._settings_of(tree)
+        if tree.get("bulk") is None and settings["bulk"] is not False:
+            few = settings["bulk"] is True or len(tree["data"]["y"]) <= BULK_ROWS
+            settings["bulk"] = SMOOTH if few else False
+        return settings
 
     # Where it jumps --------------------------------------------------------------------------------------------------
 

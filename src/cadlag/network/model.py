@@ -19,6 +19,7 @@ from scipy.linalg import solve_triangular
 
 from cadlag.data import Scaling
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.kernel_process.rough import RoughProcess
 from cadlag.likelihood import GAUSSIAN, Gaussian, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LeftOut, NotPositiveDefiniteError
 from cadlag.model import Model
@@ -62,6 +63,8 @@ class StableNetwork(Model):
         Number of kernel maps of the bulk; 0 for units alone.
     bulk_order
         Order of its activation.
+    rough
+        Whether the bulk has a part of order 0 beside it.
     fixed
         Columns beside the units.
     """
@@ -76,6 +79,7 @@ class StableNetwork(Model):
     likelihood: Gaussian = GAUSSIAN
     bulk_depth: int = 0
     bulk_order: int = 1
+    rough: bool = False
     fixed: FixedColumns = NONE
 
     exact_level = 0.0
@@ -95,7 +99,8 @@ class StableNetwork(Model):
         """The kernel process that is the bulk, or None."""
         if self.bulk_depth == 0:
             return None
-        return KernelProcess(self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, likelihood=self.likelihood)
+        kind = RoughProcess if self.rough else KernelProcess
+        return kind(self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, likelihood=self.likelihood)
 
     @cached_property
     def stable(self) -> bool:
@@ -177,7 +182,8 @@ class StableNetwork(Model):
         m, q = self.n_units, self.X.shape[1]
         kinds = {"sign": np.full(m, SIGN), "relu": np.full(m, RELU), "auto": rng.integers(2, size=m)}[self.activation]
         W, log_s = rng.standard_normal((m, q)), self.law.sample_log(rng, m)
-        log_inputs, log_bulk = (self.law.sample_log(rng, size) for size in (self.n_input_scales, self.n_bulk_scales))
+        log_inputs = self.law.sample_log(rng, self.n_input_scales)
+        log_bulk = np.empty(0) if self.process is None else self.process.sample_scales(rng)
         log_tau = sample_log_half_cauchy(rng)
         log_v = self.likelihood.sample(rng)
         known_tau, known_v = self.amplitude, self.likelihood.log_known
@@ -199,7 +205,9 @@ class StableNetwork(Model):
         units = self.read(position)
         value = -0.5 * float((units.W**2).sum())
         if self.stable:
-            value += float(self.law.log_density(np.concatenate([units.log_s, units.log_inputs, units.log_bulk])).sum())
+            value += float(self.law.log_density(np.concatenate([units.log_s, units.log_inputs])).sum())
+        if self.process is not None:
+            value += self.process.prior_of_scales(units.log_bulk)[0]
         if self.amplitude is None:
             value += log_half_cauchy(units.log_tau)
         if self.likelihood.n_unknown:
@@ -322,7 +330,11 @@ class StableNetwork(Model):
         """Names of the scales of inputs and bulk, the intercept's first and the amplitude's last."""
         own = labels_beside("intercept", names)
         amplitude, *others = labels_beside("amplitude", own)
-        return {"input_scales": own[1:], "bulk_scales": [*others, amplitude], **self.probe_labels()}
+        bulk = [*others, amplitude]
+        if self.rough:
+            roughness, *rest = labels_beside("roughness", bulk)
+            bulk = [*rest, roughness]
+        return {"input_scales": own[1:], "bulk_scales": bulk[len(bulk) - self.n_bulk_scales :], **self.probe_labels()}
 
     def draws(self, positions: Array, stats: dict[str, Array], inputs: Scaling, response: Scaling) -> dict[str, Array]:
         """Draws by name, the function at a few rows among them, in the units of the data."""
