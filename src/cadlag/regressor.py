@@ -743,8 +743,7 @@ class Regressor(RegressorMixin, BaseEstimator):
     @classmethod
     def _from_tree(cls, tree: dict[str, Any], max_memory: float | None = None) -> Self:
         """From a file; how much memory it may take is for whoever reads it to say, not for the file."""
-        given = cls._settings_of(tree)
-        settings = {name: _as_now(cls._settings.get(name), value) for name, value in given.items()}
+        settings = {name: _as_now(cls._settings.get(name), value) for name, value in tree["settings"].items()}
         model = cls(**{**settings, "max_memory": max_memory})
         model._check_settings()
         model._remember_settings()
@@ -763,11 +762,6 @@ class Regressor(RegressorMixin, BaseEstimator):
         if tree.get("recipe") is not None:
             model.recipe_ = tree["recipe"]
         return model
-
-    @classmethod
-    def _settings_of(cls, tree: dict[str, Any]) -> dict[str, Any]:
-        """Settings that mean now what those of a file meant when it was written."""
-        return dict(tree["settings"])
 
     def __sklearn_is_fitted__(self) -> bool:
         """Fitted once the scaling of the response is known and draws are there."""

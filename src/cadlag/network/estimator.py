@@ -26,7 +26,8 @@ SMOOTH = "smooth"  # a bulk of order 1 alone
 BULK_VERSION = 2  # of what `bulk` means: in files of version 0.1, which say nothing, a smooth one
 FIRST = Reach(8, 600, 120)  # chains, iterations dropped, draws kept: where "auto" begins
 FIRST_OF_FEW = Reach(8, 200, 60)
-FEW_ROWS = 150
+FIRST_OF_WIDE = Reach(8, 1000, 120)  # directions are harder to find among many
+FEW_ROWS, FEW_INPUTS = 150, 8
 GLANCE = Reach(4, 80, 20)  # of a first look
 
 
@@ -168,7 +169,9 @@ class StableNetworkRegressor(Regressor):
         return KERNELS[self.sampler]
 
     def _first_round(self) -> Reach:
-        return FIRST_OF_FEW if self._n_rows <= FEW_ROWS else FIRST
+        if self._n_rows <= FEW_ROWS:
+            return FIRST_OF_FEW
+        return FIRST if self.n_features_in_ <= FEW_INPUTS else FIRST_OF_WIDE
 
     def _inference(self) -> Any:
         return Chains(self._kernel(), *GLANCE, self.n_jobs, self.progress) if self._is_fast else super()._inference()
@@ -186,14 +189,12 @@ class StableNetworkRegressor(Regressor):
     def _own_tree(self) -> dict[str, Any]:
         return {**super()._own_tree(), "bulk": BULK_VERSION}
 
-    @classmethod
-    def _settings_of(cls, tree: dict[str, Any]) -> dict[str, Any]:
+    def _restore(self, tree: dict[str, Any]) -> None:
         """In version 0.1 every bulk was smooth, and always there."""
-        settings = super()._settings_of(tree)
-        if tree.get("bulk") is None and settings["bulk"] is not False:
-            few = settings["bulk"] is True or len(tree["data"]["y"]) <= BULK_ROWS
-            settings["bulk"] = SMOOTH if few else False
-        return settings
+        if tree.get("bulk") is None and self.bulk is not False:
+            self.bulk = SMOOTH if self._has_bulk(len(tree["data"]["y"])) else False
+            self._remember_settings()
+        super()._restore(tree)
 
     # Where it jumps --------------------------------------------------------------------------------------------------
 
