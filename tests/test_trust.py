@@ -78,13 +78,14 @@ def test_neighbours_are_near_whatever_the_units():
     np.testing.assert_allclose(probe_inputs(scaled), probe_inputs(X) * [1.0, 1e6])
 
 
-def trust_of(shifts, n_draws=200, group=1, noise=1.0):
+def trust_of(shifts, n_draws=200, group=1, noise=1.0, climb=0.0, drift=0.0):
     """From chains whose function and only parameter are shifted."""
     rng, n_chains = np.random.default_rng(11), len(shifts)
     parameter = noise * rng.standard_normal((n_chains, n_draws)) + np.asarray(shifts)[:, None]
-    stats = {"log_target": rng.standard_normal((n_chains, n_draws))}
+    stats = {"log_target": rng.standard_normal((n_chains, n_draws)) + np.linspace(0.0, climb, n_draws)}
     posterior = Posterior(np.zeros((n_chains, n_draws, 1)), stats, {"a": parameter})
     means = 0.1 * rng.standard_normal((n_chains, 20, 5)) + np.asarray(shifts)[:, None, None]
+    means += np.linspace(0.0, drift, 20)[:, None]
     return Trust.of(posterior, means, np.ones((n_chains, 20, 5)), group)
 
 
@@ -104,6 +105,13 @@ def test_chains_apart_are_an_ensemble_where_their_mean_is_precise():
     assert found.verdict(found.reproducibility / 1.01) == UNFINISHED
 
 
+def test_predictions_that_drift_are_no_ensemble_and_a_log_target_that_climbs_is_said():
+    shifts = 0.3 * np.random.default_rng(2).standard_normal(12)
+    still, climbing, drifting = (trust_of(shifts, noise=0.01, **how) for how in ({}, {"climb": 3.0}, {"drift": 1.0}))
+    assert [found.verdict(0.2) for found in (still, climbing, drifting)] == [ENSEMBLE, ENSEMBLE, UNFINISHED]
+    assert [found.climbing for found in (still, climbing, drifting)] == [False, True, False]
+
+
 def test_few_chains_are_no_ensemble():
     assert trust_of([0.0, 0.1, -0.1, 0.05], noise=0.001).verdict(1.0) == UNFINISHED
 
@@ -120,6 +128,7 @@ def test_chains_that_meet_count_once():
 def test_trust_round_trips_as_a_tree():
     found = trust_of(np.zeros(8))
     assert Trust.from_tree(vars(found)) == found
-    for name, value in (("reproducibility", "1"), ("drifting", 1), ("n_effective", 400), ("n_chains", 8.0)):
+    for name, value in (("reproducibility", "1"), ("drifting", 1), ("n_effective", 400), ("n_chains", 8.0),
+                        ("climbing", None)):  # fmt: skip
         with pytest.raises(ValueError, match="damaged"):
             Trust.from_tree({**vars(found), name: value})

@@ -163,9 +163,9 @@ class Chains:
 class Rounds(Chains):
     """Chains in rounds, until their predictions are precise enough and no longer drift.
 
-    A round is a reach. If the chains' parameters agree, or nearly, more draws are kept of each; if they do not and the
-    chains drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. What comes
-    next depends on counts and draws, never on the clock, which only ends a run.
+    A round is a reach. If the chains' parameters agree, or nearly, more draws are kept of each; if they do not and
+    predictions drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. What
+    comes next depends on counts and draws, never on the clock, which only ends a run.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ def _state(trust: Trust | None) -> str:
     """What a round has found, in a few words."""
     if trust is None or math.isnan(trust.reproducibility):
         return "precision unknown"
-    return f"precision so far {trust.reproducibility:.2g}{', still climbing' if trust.drifting else ''}"
+    return f"precision so far {trust.reproducibility:.2g}{', still drifting' if trust.drifting else ''}"
 
 
 def _change(reach: Reach, following: Reach) -> str:

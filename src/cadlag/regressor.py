@@ -278,10 +278,8 @@ class Regressor(RegressorMixin, BaseEstimator):
         found, why = self.diagnostics_, self.posterior_.complaint() or "The chains agree."
         r = found["reproducibility"]
         told = "" if math.isnan(r) else f" Another seed would move the predictions by {math.sqrt(2.0) * r:.2f} sd"
-        climbing = (
-            "" if not found["drifting"] else ", and the chains still climb" if told else " The chains still climb"
-        )
-        return why + told + climbing + ("." if told or climbing else "")
+        drift = "" if not found["drifting"] else ", and they still drift" if told else " The predictions still drift"
+        return why + told + drift + ("." if told or drift else "")
 
     def _posterior_of(self, positions: Array, stats: dict[str, Array]) -> Posterior:
         model, response = self.model_, self.response_scaling_
@@ -303,7 +301,7 @@ class Regressor(RegressorMixin, BaseEstimator):
             return {}
         trust = self._trust
         return {"verdict": trust.verdict(float(self.precision)), "reproducibility": trust.reproducibility,
-                "drifting": trust.drifting}  # fmt: skip
+                "drifting": trust.drifting, "climbing": trust.climbing}  # fmt: skip
 
     @property
     def reproducibility_(self) -> float:

@@ -5,8 +5,10 @@ the mean over all of them, whether they mix or not; s_i, half the central 68 % w
 unit. Chains that meet are not independent: g counts the groups in which they meet. The x_i lie half-way between
 training rows and near neighbours of theirs, for at the rows themselves chains with little noise all interpolate.
 
-r tells spread, not what all chains lack. As long as they climb, the second half of the draws differs from the first in
-the same direction in most chains: were there no drift, each chain's difference could as well have the other sign.
+r tells spread, not what all chains lack. As long as predictions drift, the second half of the draws differs from the
+first in the same direction in most chains: were there no drift, each chain's difference could as well have the other
+sign. The log target may go on climbing for thousands of iterations in which predictions stay as good as they were: it
+is looked at in the same way, and said, but nothing waits for it.
 """
 
 import itertools
@@ -97,13 +99,15 @@ class Trust:
     reproducibility
         r; NaN where there are too few independent groups to tell.
     drifting
-        Whether the chains still climb.
+        Whether predictions still drift.
     excess
         The worst R-hat beyond its limit; NaN where nothing was sampled.
     n_effective
         Effective draws of the parameter that has fewest.
     n_chains
         How many chains there are.
+    climbing
+        Whether the log target still climbs.
     """
 
     reproducibility: float
@@ -111,6 +115,7 @@ class Trust:
     excess: float
     n_effective: float
     n_chains: int
+    climbing: bool = False
 
     @classmethod
     def of(cls, posterior: Posterior, means: Array, variances: Array, group: int) -> "Trust":
@@ -124,13 +129,14 @@ class Trust:
         if len(apart) < FEWEST_GROUPS and not (excess > 0.0 or n_effective < ESS_LIMIT):
             apart = own  # chains that mix forget whom they have met
         r = standard_error(apart, widths) if len(apart) >= FEWEST_GROUPS else math.nan
-        drifting = drifts(posterior.stats["log_target"][:, :, None]) or drifts(means, widths)
-        return cls(r, drifting, excess, n_effective, n_chains)
+        climbing = drifts(posterior.stats["log_target"][:, :, None])
+        return cls(r, drifts(means, widths), excess, n_effective, n_chains, climbing)
 
     @classmethod
     def from_tree(cls, tree: Any) -> "Trust":
         """What a file holds of it."""
-        kinds = {"reproducibility": float, "drifting": bool, "excess": float, "n_effective": float, "n_chains": int}
+        kinds = {"reproducibility": float, "drifting": bool, "excess": float, "n_effective": float, "n_chains": int,
+                 "climbing": bool}  # fmt: skip
         if not isinstance(tree, dict) or any(type(tree.get(name)) is not kind for name, kind in kinds.items()):
             raise ValueError("what it says of its chains is damaged")
         return cls(**{name: tree[name] for name in kinds})

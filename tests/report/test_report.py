@@ -273,7 +273,7 @@ def test_what_to_do_about_chains_that_sit_apart(n_warmup):
     assert "extend(n_draws=1000)" in verdict(found)[-1].text
 
 
-TRUST = {"worst_rhat": 1.3, "worst_ess_bulk": 50.0, "reproducibility": 0.35, "drifting": False}
+TRUST = {"worst_rhat": 1.3, "worst_ess_bulk": 50.0, "reproducibility": 0.35, "drifting": False, "climbing": False}
 
 
 def judged(word, recipe=None, counts=("auto", "auto", "auto"), max_seconds=None, **found):
@@ -306,6 +306,7 @@ def test_an_ensemble_is_for_predictions():
         "not."
     )
     assert "different places" not in judged("ensemble", worst_rhat=1.01)
+    assert judged("ensemble", reproducibility=0.123, climbing=True).startswith(said + " Their log target still climbs")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ def test_what_to_do_about_a_fit_that_is_not_finished(changes, python, command):
     said, recipe = judged("unfinished", **changes), Recipe(Input("sales", "number"), (Input("x", "number"),))
     assert said.startswith("[caution] The chains ")
     assert ("do NOT agree yet" in said) == (changes.get("worst_rhat") != 1.01)
-    assert ("and the chains still climb" in said) == changes.get("drifting", False)
+    assert ("and predictions still drift" in said) == changes.get("drifting", False)
     assert ("would move predictions by 0.49 predictive" in said) == ("reproducibility" not in changes)
     assert python in said
     assert command in judged("unfinished", recipe, **changes)
@@ -360,7 +361,8 @@ def test_the_page_says_what_the_draws_may_be_used_for(network):
     row = dict(zip(sheet.header, *sheet.rows))
     assert (row["verdict"], row["chains"], row["draws a chain"]) == ("unfinished", "2", "60")
     assert (row["worst R-hat"], row["standard error of predictions"]) == (f"{found['worst_rhat']:.4g}", "–")
-    assert row["still climbing"] == ("yes" if found["drifting"] else "no")
+    assert row["predictions drift"] == ("yes" if found["drifting"] else "no")
+    assert row["log target climbs"] == ("yes" if found["climbing"] else "no")
 
 
 def test_chains_of_other_methods_have_no_verdict_on_the_page():

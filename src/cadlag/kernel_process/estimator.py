@@ -55,8 +55,8 @@ class StableKernelRegressor(Regressor):
     n_draws
         Draws kept of each chain; "auto" for as many as `precision` takes.
     n_warmup
-        Iterations before them, in which the samplers adapt, which are dropped; "auto" for as many as it takes until the
-        chains no longer climb.
+        Iterations before them, in which the samplers adapt, which are dropped; "auto" for as many as it takes until
+        predictions no longer drift.
     n_chains
         Number of chains; "auto" for as many as `precision` takes; chains then meet in pairs.
     precision

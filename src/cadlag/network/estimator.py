@@ -66,8 +66,8 @@ class StableNetworkRegressor(Regressor):
     n_draws
         Draws kept of each chain; "auto" for as many as `precision` takes.
     n_warmup
-        Iterations before them, under a falling noise floor, which are dropped; "auto" for as many as it takes until the
-        chains no longer climb.
+        Iterations before them, under a falling noise floor, which are dropped; "auto" for as many as it takes until
+        predictions no longer drift.
     n_chains
         Number of chains; "auto" for as many as `precision` takes.
     precision

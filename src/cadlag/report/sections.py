@@ -277,9 +277,14 @@ def _trust(evidence: Evidence) -> Iterator[Sheet]:
             "worst R-hat": found["worst_rhat"], "its limit": found["rhat_limit"],
             "smallest bulk ESS": found["worst_ess_bulk"],
             "standard error of predictions": found.get("reproducibility", float("nan")),
-            "still climbing": {True: "yes", False: "no"}.get(found.get("drifting"), "–"),
+            "predictions drift": _yes_or_no(found.get("drifting")),
+            "log target climbs": _yes_or_no(found.get("climbing")),
         }  # fmt: skip
         yield sheet("How far they can be trusted", {name: [value] for name, value in row.items()})
+
+
+def _yes_or_no(found: bool | None) -> str:
+    return "–" if found is None else "yes" if found else "no"
 
 
 def _weighed(evidence: Evidence) -> Section:

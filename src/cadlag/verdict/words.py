@@ -294,18 +294,19 @@ def _agreeing(evidence: Evidence) -> Finding:
 def _ensemble(evidence: Evidence) -> Finding:
     found = evidence.model.diagnostics_
     are_apart = found["worst_rhat"] > found["rhat_limit"]
+    climbing = " Their log target still climbs: a longer warm-up may predict better." if found["climbing"] else ""
     return Finding(
         NOTE, f"The chains {'settle in different places' if are_apart else 'have too few draws for more'}, but their "
         f"average is reproducible (standard error {found['reproducibility']:.2g} predictive standard deviations): "
-        f"{MEANING[ENSEMBLE]}.",
+        f"{MEANING[ENSEMBLE]}.{climbing}",
     )  # fmt: skip
 
 
 def _unfinished(evidence: Evidence) -> Finding:
     found = evidence.model.diagnostics_
     state = "do NOT agree yet" if found["worst_rhat"] > found["rhat_limit"] else "agree, but have too few draws yet"
-    climbing = ", and the chains still climb" if found["drifting"] else ""
-    return Finding(CAUTION, f"The chains {state}: {_told(found)}{climbing}. {_way_on(evidence)}")
+    drift = ", and predictions still drift" if found["drifting"] else ""
+    return Finding(CAUTION, f"The chains {state}: {_told(found)}{drift}. {_way_on(evidence)}")
 
 
 def _first_look(evidence: Evidence) -> Finding:
