@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from cadlag import StableKernelRegressor, StableNetworkRegressor, load
+from cadlag import StableKernelRegressor, StableNetworkRegressor, inference, load
 from cadlag.inference import MOST_CHAINS, Reach, Rounds
+from cadlag.kernel_process import estimator as kernel_estimator
 from cadlag.network import estimator
 from cadlag.sampling.contract import InterruptedFitWarning
 from cadlag.trust import Trust
@@ -83,6 +84,14 @@ def test_what_the_next_round_reaches(found, following):
     assert rounds()._next(HERE, found) == following
 
 
+def test_kernels_that_learn_go_on_learning_where_few_draws_are_effective():
+    few, more = trust(float("nan"), excess=-0.01, n_effective=7.0), trust(float("nan"), excess=-0.01, n_effective=8.0)
+    assert rounds(relearns=True)._next(HERE, few) == Reach(8, 20, 6)
+    assert rounds(relearns=True)._next(HERE, more) == rounds()._next(HERE, few) == Reach(8, 10, 12)
+    assert rounds(relearns=True)._next(Reach(8, 40, 6), few) == Reach(8, 40, 12)
+    assert rounds(relearns=True)._learning(Reach(8, 40, 6)) == 40 and rounds()._learning(Reach(8, 40, 6)) == 10
+
+
 def test_what_is_given_does_not_grow():
     assert rounds(free=frozenset(("n_draws",)))._next(HERE, trust(0.3)) is None
     assert rounds(free=frozenset(("n_chains",)))._next(HERE, trust(0.1, drifting=True)) is None
@@ -100,6 +109,24 @@ def test_growth_ends():
         seen.append(reach)
         reach = rounds()._next(reach, trust(0.9, drifting=True))
     assert [r.n_dropped for r in seen] == [10, 20, 40]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_fit_that_learned_twice_is_one_that_was_saved_between(n_jobs, tmp_path, monkeypatch):
+    """Draws are those of a fit that stopped after its first round, was saved, and went on."""
+    monkeypatch.setattr(kernel_estimator, "FIRST", Reach(4, 80, 30))
+    monkeypatch.setattr(kernel_estimator, "LEARNED", 1)
+    monkeypatch.setattr(inference, "FEW", 0.9)  # no chain is as good
+    settings = {"precision": 0.05, "random_state": 3, "n_jobs": n_jobs}
+    at_once = StableKernelRegressor(**settings).fit(X, Y)
+    assert at_once.chains_[0]["done"] - at_once.posterior_.n_draws > 80
+    first = StableKernelRegressor(**settings, max_seconds=1e-9).fit(X, Y)
+    assert first.posterior_.n_draws == 30
+    first.save(tmp_path / "first.cadlag")
+    gone_on = load(tmp_path / "first.cadlag")
+    gone_on.set_params(max_seconds=None)
+    gone_on.extend(precision=0.05)
+    np.testing.assert_array_equal(gone_on.posterior_.positions, at_once.posterior_.positions)
 
 
 # Fits ----------------------------------------------------------------------------------------------------------------

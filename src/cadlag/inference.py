@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 SEEDLESS = np.random.SeedSequence(0)  # where no chains begin
 MOST_WARMUP, MOST_DRAWN = 4, 8  # times what a run begins with
 MOST_CHAINS = 48
+FEW = 0.15  # share of effective draws below which kernels that can learn have not learned enough
 
 
 class Draws(NamedTuple):
@@ -140,13 +141,17 @@ class Chains:
         store.widen(reach.n_chains)
         return [*chains, *new_chains(seed, reach.n_chains - len(chains), len(chains))]
 
+    def _learning(self, reach: Reach) -> int:
+        """Iterations in which kernels learn."""
+        return self.n_warmup
+
     def _look(self, draws: Draws) -> Draws:
         return draws._replace(trust=self.judge(draws, self.group or len(draws.chains)))
 
     def _advance(self, model: Any, chains: Any, reach: Reach, store: Store) -> tuple[Draws, bool]:
         """The draws up to somewhere, or to where an interruption came; and whether it came to the end."""
         try:
-            plan = Plan(self.kernel, self.n_warmup, group=self.group)
+            plan = Plan(self.kernel, self._learning(reach), group=self.group)
             finished = run(model, plan, chains, reach.total, store, self.n_jobs, reporter(self.progress, "sampling"))
         except ArithmeticError as error:
             raise ValueError(f"these data cannot be fitted as they are: {error}") from error
@@ -164,8 +169,9 @@ class Rounds(Chains):
     """Chains in rounds, until their predictions are precise enough and no longer drift.
 
     A round is a reach. If the chains' parameters agree, or nearly, more draws are kept of each; if they do not and
-    predictions drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. What
-    comes next depends on counts and draws, never on the clock, which only ends a run.
+    predictions drift, all of them go on and twice as much is dropped; if they do not drift, more chains begin. Where
+    kernels learn from the draws and few draws are effective, twice as much is dropped likewise, and they learn from
+    what is. What comes next depends on counts and draws, never on the clock, which only ends a run.
 
     Attributes
     ----------
@@ -175,11 +181,14 @@ class Rounds(Chains):
         Which of n_chains, n_draws and n_warmup may grow.
     max_seconds
         No round begins later than this.
+    relearns
+        Whether kernels go on learning for as long as draws are dropped.
     """
 
     precision: float = 0.2
     free: frozenset[str] = frozenset(("n_chains", "n_draws", "n_warmup"))
     max_seconds: float | None = None
+    relearns: bool = False
 
     def sharpen(self, model: Any, before: Draws) -> Draws:
         """More rounds, going on where the chains stand."""
@@ -199,6 +208,8 @@ class Rounds(Chains):
             if following is None or (self.max_seconds is not None and time.monotonic() - started >= self.max_seconds):
                 break
             tell(report, f"{_state(draws.trust)}; {_change(reach, following)}")
+            if self.relearns and following.n_dropped > reach.n_dropped:
+                store.forget(reach.n_dropped)  # as a fit that has been saved does
             try:
                 more = self._enough(seed, draws.chains, following, store)
                 found, finished = self._advance(model, more, following, store)
@@ -209,6 +220,9 @@ class Rounds(Chains):
                 break
             reach, draws = following, self._look(found)
         return draws
+
+    def _learning(self, reach: Reach) -> int:
+        return reach.n_dropped if self.relearns else self.n_warmup
 
     def _next(self, reach: Reach, trust: Trust | None) -> Reach | None:
         """What the next round reaches, or None where nothing more is wanted or possible."""
@@ -222,10 +236,13 @@ class Rounds(Chains):
         more = reach._replace(n_kept=math.ceil(trust.missing * n_kept))
         wider = reach._replace(n_chains=n_chains + 4 * math.ceil(n_chains / 8))
         mixing = trust.agree or (trust.mixing and (precise or math.isnan(trust.reproducibility)))
+        may_drop = "n_warmup" in self.free and longer.n_dropped <= MOST_WARMUP * self.n_warmup
+        if self.relearns and may_drop and not trust.enough and trust.n_effective < FEW * n_chains * n_kept:
+            return longer
         if mixing and "n_draws" in self.free and more.n_kept <= MOST_DRAWN * self.n_draws:
             return more
         if trust.drifting and not (trust.agree and trust.enough):
-            return longer if "n_warmup" in self.free and longer.n_dropped <= MOST_WARMUP * self.n_warmup else None
+            return longer if may_drop else None
         if precise or "n_chains" not in self.free or wider.n_chains > MOST_CHAINS:
             return None
         return wider

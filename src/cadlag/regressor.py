@@ -139,7 +139,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         group = self._meets if "n_chains" in free or self._meets == 1 else None
         if not free:
             return Chains(*shared, group, self._trust_of)
-        return Rounds(*shared, group, self._trust_of, float(self.precision), free, self.max_seconds)
+        return Rounds(*shared, group, self._trust_of, float(self.precision), free, self.max_seconds, self._meets > 1)
 
     @property
     def _is_fast(self) -> bool:

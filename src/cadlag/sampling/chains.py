@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -138,8 +138,13 @@ class Store:
         return self.blocks[chain][-1].end if self.blocks[chain] else 0
 
     def history(self, chain: int, end: int) -> Array:
-        """Positions of a chain up to an iteration, (end, d)."""
-        return np.concatenate([block.positions for block in self.blocks[chain]])[:end]
+        """Positions of a chain up to an iteration, as far as they are remembered."""
+        blocks = self.blocks[chain]
+        return np.concatenate([block.positions for block in blocks])[: end - blocks[0].start]
+
+    def forget(self, start: int) -> None:
+        """Remember nothing before an iteration."""
+        self.blocks = [[_after(block, start) for block in blocks if block.end > start] for blocks in self.blocks]
 
     def between(self, chain: int, start: int, end: int) -> tuple[Array, dict[str, Array]]:
         """Positions of a chain after some iterations, up to others, and what was said of each."""
@@ -151,6 +156,13 @@ class Store:
     def chain_at(self, chain: int, end: int) -> State | None:
         """The chain as it stood after an iteration at which a block ended."""
         return next((block.chain for block in self.blocks[chain] if block.end == end), None)
+
+
+def _after(block: Block, start: int) -> Block:
+    """What of a block comes after an iteration."""
+    n = max(start - block.start, 0)
+    stats = {name: values[n:] for name, values in block.stats.items()}
+    return replace(block, start=block.start + n, positions=block.positions[n:], stats=stats)
 
 
 ProgressCallback = Callable[[Sequence[int], int, int, float], None]

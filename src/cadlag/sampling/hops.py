@@ -4,7 +4,7 @@ NUTS, joined by jumps that know all chains' modes.
 
 At first each chain climbs to a few modes; all chains share what they found and start near modes taken by their mass.
 Each iteration proposes jumps drawn from q, t laws about the modes to begin with, and NUTS runs now and then, for what q
-misses. The chains meet again early and then after twice the time each, a last time at the end of warm-up: q is
+misses. The chains meet again early and then after 1.4 times the time each, a last time at the end of warm-up: q is
 fitted to what all of them have visited lately, and NUTS takes over their common spread within chains as its metric. A
 chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at the price
 of one likelihood each (where jumps rarely land NUTS runs more often). Where the noise goes to zero the posterior
@@ -26,8 +26,8 @@ from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts
 
-_SOONEST = 10  # iterations, and then twice as many at a time
-_LATEST = 0.7  # of warm-up, for a meeting before its end
+_SOONEST, _LATER = 10, 1.4  # iterations, and then so many times as many
+_LATEST = 0.85  # of warm-up, for a meeting before its end
 _MOST_JUMPS = 8
 _TRIAL = (6, 4)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
 _WANTED = 1.2  # jumps accepted in an iteration
@@ -55,7 +55,7 @@ class NutsWithHops:
         """Where the chains meet; never in a warm-up too short to learn from."""
         if self.n_warmup < 80 or self.target.dimension == 0:
             return ()
-        early = (_SOONEST * 2**k for k in range(64))
+        early = (round(_SOONEST * _LATER**k) for k in range(128))
         return (1, *itertools.takewhile(lambda end: end <= _LATEST * self.n_warmup, early), self.n_warmup)
 
     def init(self, rng: np.random.Generator) -> State:
