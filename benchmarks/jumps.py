@@ -6,7 +6,9 @@ Scenarios are in `jump_data`, methods in `rivals`. Scores are against noisy resp
 crps, and share and mean width of central 90 % intervals at the test inputs near a jump, within one cell, and away from
 all. Places, on the line: the mean distance of a jump from the nearest place found, the share of jumps with one within a
 cell, how many were found, and whether the network's 90 % interval of the only jump contains it. Seconds are wall clock
-of fit and prediction on one core. A killed run is resumed by the same command; rows made by an older version of a
+of fit and prediction on one core. Last, the network's CRPS beside that of the best other method of each scenario, over
+the replicates that both have: near it where it is above by at most 5 % or two standard errors of the paired difference,
+a rule that stood before any result. A killed run is resumed by the same command; rows made by an older version of a
 method are not made anew.
 """
 
@@ -31,6 +33,7 @@ PREDICTED = (
     "rmse", "crps", "crps_near", "coverage_near", "coverage_away", "width_near", "width_away", "rhat", "seconds",
 )  # fmt: skip
 PLACED = ("place_error", "place_recall", "n_places", "interval_covers", "interval_width", "seconds")
+NEAR = 0.05  # of the best method's CRPS
 _RANGE = 2.0  # error of a jump where no place was found at all: the length of the line
 
 
@@ -98,6 +101,44 @@ def tables(rows: Iterable[Row]) -> str:
     return "\n\n".join(parts)
 
 
+def _crps(rows: Iterable[Row]) -> dict[tuple[str, str], dict[int, float]]:
+    """By scenario and method, of each replicate."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for row in rows:
+        if row.metric == "crps":
+            found.setdefault((row.data, row.method), {})[row.seed] = row.value
+    return found
+
+
+def beside_the_best(rows: Iterable[Row], own: str = "network") -> str:
+    """A line a scenario: the best method, the CRPS of both, their ratio, and whether the network is near."""
+    crps, lines, n_near = _crps(rows), [], 0
+    scenarios = [name for name in SCENARIOS if (name, own) in crps]
+    for name in scenarios:
+        mine = crps[name, own]
+        others = {method: values for (data, method), values in crps.items() if data == name and method != own}
+        common = {method: sorted(mine.keys() & values.keys()) for method, values in others.items()}
+        excess = {
+            method: np.array([mine[seed] - others[method][seed] for seed in seeds])
+            for method, seeds in common.items()
+            if len(seeds) > 1
+        }
+        if not excess:
+            continue
+        best = max(excess, key=lambda method: float(excess[method].mean()))
+        difference, n = excess[best], len(excess[best])
+        theirs = float(np.mean([others[best][seed] for seed in common[best]]))
+        error = float(difference.std(ddof=1)) / n**0.5
+        near = difference.mean() <= max(NEAR * theirs, 2.0 * error)
+        n_near += near
+        lines.append(
+            f"{name:10}{best:16}{n:3}{theirs + difference.mean():9.4f}{theirs:9.4f}"
+            f"{1.0 + difference.mean() / theirs:8.3f}{difference.mean():9.4f} ({error:.4f})  {'near or ahead' if near else 'BEHIND'}"
+        )
+    head = "data      best other        n  network    other   ratio  difference (standard error)"
+    return "\n".join([head, *lines, f"near or ahead in {n_near} of {len(lines)}"])
+
+
 def _names(text: str, known: Iterable[str], noun: str) -> list[str]:
     """The names in a list with commas, all of them known."""
     names = text.split(",")
@@ -149,7 +190,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     code = 0 if arguments.table else _run(arguments)
     asked = {task.key for task in make_tasks(arguments.scenarios, arguments.methods, arguments.seeds, arguments.quick)}
-    print(tables(row for row in RowFile(arguments.rows).read() if row[:4] in asked))
+    rows = [row for row in RowFile(arguments.rows).read() if row[:4] in asked]
+    print(f"{tables(rows)}\n\n{beside_the_best(rows)}")
     return code
 
 
