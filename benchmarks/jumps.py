@@ -133,7 +133,8 @@ def beside_the_best(rows: Iterable[Row], own: str = "network") -> str:
         n_near += near
         lines.append(
             f"{name:10}{best:16}{n:3}{theirs + difference.mean():9.4f}{theirs:9.4f}"
-            f"{1.0 + difference.mean() / theirs:8.3f}{difference.mean():9.4f} ({error:.4f})  {'near or ahead' if near else 'BEHIND'}"
+            f"{1.0 + difference.mean() / theirs:8.3f}{difference.mean():9.4f} ({error:.4f})"
+            f"  {'near or ahead' if near else 'BEHIND'}"
         )
     head = "data      best other        n  network    other   ratio  difference (standard error)"
     return "\n".join([head, *lines, f"near or ahead in {n_near} of {len(lines)}"])
