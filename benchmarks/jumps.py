@@ -33,7 +33,7 @@ PREDICTED = (
     "rmse", "crps", "crps_near", "coverage_near", "coverage_away", "width_near", "width_away", "rhat", "seconds",
 )  # fmt: skip
 PLACED = ("place_error", "place_recall", "n_places", "interval_covers", "interval_width", "seconds")
-NEAR = 0.05  # of the best method's CRPS
+NEAR, FEWEST = 0.05, 3  # of the best method's CRPS; replicates that tell anything
 _RANGE = 2.0  # error of a jump where no place was found at all: the length of the line
 
 
@@ -121,7 +121,7 @@ def beside_the_best(rows: Iterable[Row], own: str = "network") -> str:
         excess = {
             method: np.array([mine[seed] - others[method][seed] for seed in seeds])
             for method, seeds in common.items()
-            if len(seeds) > 1
+            if len(seeds) >= FEWEST
         }
         if not excess:
             continue

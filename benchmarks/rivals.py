@@ -1,6 +1,7 @@
 """Every method of the study of jumps as one function of a problem, a seed and settings, and a row in one table.
 
     network          StableNetworkRegressor; its k likeliest places of jumps, and the interval of the only one
+    network_smooth   the same with a bulk that is always there and smooth
     kernel           StableKernelRegressor
     kernel0          the same of order 0, whose functions are rough
     bart             Bayesian additive regression trees (bartz): a draw's sum of trees with that draw's noise

@@ -74,6 +74,8 @@ def main() -> None:
     if options.time:
         print(json.dumps(milliseconds(options.time, options.bulk)))
         return
+    if options.base is None:
+        parser.error("--base is missing: a worktree of the revision to compare with")
     own = Path(__file__).parents[1] / "src"
     for name in options.data.split(","):
         for bulk in (False, True):

@@ -89,6 +89,7 @@ def test_kernels_that_learn_go_on_learning_where_few_draws_are_effective():
     assert rounds(relearns=True)._next(HERE, few) == Reach(8, 20, 6)
     assert rounds(relearns=True)._next(HERE, more) == rounds()._next(HERE, few) == Reach(8, 10, 12)
     assert rounds(relearns=True)._next(Reach(8, 40, 6), few) == Reach(8, 40, 12)
+    assert rounds(relearns=True)._next(Reach(8, 10, 14), few) == Reach(8, 30, 14)  # beyond what there is
     assert rounds(relearns=True)._learning(Reach(8, 40, 6)) == 40 and rounds()._learning(Reach(8, 40, 6)) == 10
 
 
@@ -109,6 +110,21 @@ def test_growth_ends():
         seen.append(reach)
         reach = rounds()._next(reach, trust(0.9, drifting=True))
     assert [r.n_dropped for r in seen] == [10, 20, 40]
+
+
+def test_a_round_that_learns_does_so_and_ends(monkeypatch):
+    """More draws than were dropped: proposals are fitted to them, and nothing adapts in those that are kept."""
+    monkeypatch.setattr(kernel_estimator, "FIRST", Reach(4, 80, 120))
+    monkeypatch.setattr(kernel_estimator, "LEARNED", 1)
+    monkeypatch.setattr(inference, "FEW", 0.9)
+    settings = {"precision": 0.05, "random_state": 3}
+    first = StableKernelRegressor(**settings, max_seconds=1e-9).fit(X, Y)
+    fit = StableKernelRegressor(**settings).fit(X, Y)
+    assert fit.chains_[0]["done"] - fit.posterior_.n_draws >= 250
+    learned = [model.chains_[0]["kernel"]["mixture"]["means"] for model in (first, fit)]
+    assert learned[0].shape != learned[1].shape or not np.allclose(*learned)
+    for model in (first, fit):
+        assert (np.ptp(model.posterior_.stats["step_size"], axis=1) == 0.0).all()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -224,6 +224,10 @@ class Rounds(Chains):
     def _learning(self, reach: Reach) -> int:
         return reach.n_dropped if self.relearns else self.n_warmup
 
+    def _longer(self, reach: Reach) -> int:
+        """Iterations to drop where more are; beyond all there are where kernels are to learn from those there are."""
+        return max(2 * reach.n_dropped, math.ceil(1.25 * reach.total) if self.relearns else 0)
+
     def _next(self, reach: Reach, trust: Trust | None) -> Reach | None:
         """What the next round reaches, or None where nothing more is wanted or possible."""
         if trust is None:
@@ -231,8 +235,8 @@ class Rounds(Chains):
         precise = trust.reproducibility <= self.precision
         if trust.agree and trust.enough and precise:
             return None
-        n_chains, n_dropped, n_kept = reach
-        longer = reach._replace(n_dropped=2 * n_dropped)
+        n_chains, _, n_kept = reach
+        longer = reach._replace(n_dropped=self._longer(reach))
         more = reach._replace(n_kept=math.ceil(trust.missing * n_kept))
         wider = reach._replace(n_chains=n_chains + 4 * math.ceil(n_chains / 8))
         mixing = trust.agree or (trust.mixing and (precise or math.isnan(trust.reproducibility)))

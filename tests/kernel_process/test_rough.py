@@ -10,7 +10,6 @@ from scipy.stats import kstest
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.kernel_process.rough import ROUGH, SMOOTH, RoughProcess
 from cadlag.likelihood import Gaussian
-from cadlag.linalg.gaussian import NotPositiveDefiniteError
 
 RNG = np.random.default_rng(61)
 N = 18
@@ -37,7 +36,7 @@ def test_covariance_is_the_sum_of_those_of_two_processes():
         KernelProcess(X, Y, order=own).covariance(np.concatenate([log_s, [log_c, 0.0]]))
         for own, log_c in ((1, log_smooth), (0, log_rough))
     ]
-    np.testing.assert_allclose(model.covariance(at), parts[0] + parts[1], rtol=1e-7)  # as θ comes from its cosine
+    np.testing.assert_allclose(model.covariance(at), parts[0] + parts[1], rtol=1e-12)
 
 
 def test_rows_that_coincide_have_a_likelihood_and_a_gradient():
@@ -46,6 +45,24 @@ def test_rows_that_coincide_have_a_likelihood_and_a_gradient():
     value, gradient = model.log_likelihood_gradient(np.array([0.3, -0.4, 0.8, 0.5, -1.0, -4.0]))
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("log_noise", [math.log(1e-6), math.log(1e-10)])
+def test_rows_that_stand_twice_are_one_row_with_half_the_noise(log_noise):
+    """Were they not all one, c_0 would look like noise between them."""
+    at = np.array([0.3, -0.4, 0.8, 0.5, -0.5, log_noise])
+    twice = RoughProcess(np.vstack([X, X]), np.append(Y, Y))
+    once = RoughProcess(X, Y, likelihood=Gaussian(0.5 * math.exp(log_noise)))
+    apart = -0.5 * N * (math.log(2.0 * math.pi) + log_noise + math.log(2.0))  # of y - y' = 0, N(0, 2σ²), and of √2
+    value, gradient = twice.log_likelihood_gradient(at)
+    expected, by_scales = once.log_likelihood_gradient(at[:-1])
+    assert value == pytest.approx(expected + apart, abs=1e-3 if log_noise < -20.0 else 1e-6)
+    np.testing.assert_allclose(gradient[:-1], by_scales, atol=1e-3 if log_noise < -20.0 else 1e-5)
+
+
+def test_a_rough_part_goes_with_one_map_of_order_one():
+    with pytest.raises(ValueError, match="order 1 and depth 1, got 0 and 1"):
+        RoughProcess(X, Y, order=0)
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -101,9 +118,6 @@ def test_either_part_can_be_absent():
 
 def test_no_bulk_at_all_is_noise():
     model = RoughProcess(X, Y)
-    try:
-        value = model.log_likelihood(np.array([0.3, -0.4, 0.8, -400.0, -400.0, -1.0]))
-    except NotPositiveDefiniteError:
-        pytest.fail("noise alone can be factorised")
+    value = model.log_likelihood(np.array([0.3, -0.4, 0.8, -400.0, -400.0, -1.0]))
     v = math.exp(-1.0)
     assert value == pytest.approx(-0.5 * (N * math.log(2.0 * math.pi * v) + Y @ Y / v), rel=1e-10)

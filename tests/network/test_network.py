@@ -373,6 +373,26 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
         assert moved.products[4] == pytest.approx(column @ rows.pulled, rel=1e-10)
 
 
+def test_hinges_that_count_no_row_are_nothing():
+    """To the bit: what rounding leaves of them would be a column, with heavy-tailed weights."""
+    model, rng = network(bulk_depth=1, likelihood=Gaussian(1e-8)), np.random.default_rng(9)
+    units = model.read(model.sample_prior(rng))
+    units.kinds[4], units.W[4] = RELU, [1.0, 0.1, 0.0, 0.1][: X.shape[1]]
+    rows, fit, _ = pieces(model, units)
+    take_out(4, fit)
+    angles = (np.arange(8) - 1) * (np.pi / 4.0)
+    lattice = ellipse(rng, units.W[4], 8, rows.XT)
+    lattice = lattice._replace(cosines=np.cos(angles), sines=np.sin(angles), present=1)
+    lattice = lattice._replace(other=1e-3 * lattice.other, across=1e-3 * lattice.across)
+    columns = np.empty((8, N))
+    columns_of(lattice, RELU, rows.omega, model.relu_scale, columns)
+    nothing = (columns == 0.0).all(axis=1)
+    assert 0 < nothing.sum() < 8
+    squares, images = squares_on_lattice(4, RELU, columns, lattice, rows, fit, model.relu_scale)
+    assert (squares[nothing] == 0.0).all() and (images[nothing] == 0.0).all()
+    assert (squares[~nothing] > 0.0).all()
+
+
 @pytest.mark.parametrize("options", GROUNDS)
 @pytest.mark.parametrize("activation", ["sign", "relu", "auto"])
 def test_what_sweeps_keep_up_to_date_is_what_they_end_with(options, activation):

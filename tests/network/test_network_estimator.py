@@ -1,5 +1,6 @@
 """The network's scikit-learn face: predictions, files, chains, and where it jumps."""
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -264,3 +265,17 @@ def test_threads_share_a_model_but_no_buffers():
     with ThreadPoolExecutor(2) as pool:
         for found in pool.map(lambda _: model.predict(PLANE), range(6)):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("bulk", ["smooth", True])
+def test_a_bulk_without_random_scales_of_inputs(bulk, tmp_path):
+    """At α = 2 nothing is stable, and of a smooth bulk nothing is random."""
+    rng = np.random.default_rng(3)
+    X, y = rng.uniform(-1.0, 1.0, (20, 2)), rng.standard_normal(20)
+    model = StableNetworkRegressor(alpha=2.0, bulk=bulk, n_chains=2, n_warmup=10, n_draws=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y).save(tmp_path / "two.cadlag")
+        gone_on, loaded = model.extend(n_draws=3), load(tmp_path / "two.cadlag").extend(n_draws=3)
+    np.testing.assert_array_equal(gone_on.predict(X), loaded.predict(X))
+    assert np.isfinite(gone_on.predict(X)).all()

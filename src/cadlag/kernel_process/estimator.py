@@ -58,7 +58,7 @@ class StableKernelRegressor(Regressor):
         Iterations before them, in which the samplers adapt, which are dropped; "auto" for as many as it takes until
         predictions no longer drift.
     n_chains
-        Number of chains; "auto" for as many as `precision` takes; chains then meet in pairs.
+        Number of chains; "auto" for as many as `precision` takes; chains then meet in fours.
     precision
         Standard error of the predictions that is wanted, in predictive standard deviations, where any of these numbers
         is "auto": another seed then moves predictions by about 1.4 times as much.

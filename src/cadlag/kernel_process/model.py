@@ -150,6 +150,8 @@ class KernelProcess(PowerLadder, Model):
 
     def prior_of_scales(self, log_scales: Array) -> tuple[float, Array]:
         """Log prior density of the logarithms of the scales, and its gradient."""
+        if len(log_scales) == 0:  # at α = 2 the law is a point mass
+            return 0.0, np.empty(0)
         values, slopes = self.law.log_density_and_slope(log_scales)
         return float(values.sum()), slopes
 
@@ -160,9 +162,7 @@ class KernelProcess(PowerLadder, Model):
     def log_prior_gradient(self, position: Array) -> tuple[float, Array]:
         """Log prior density and gradient."""
         gradient = np.zeros(self.dimension)
-        value = 0.0
-        if self.n_scales:
-            value, gradient[: self.n_scales] = self.prior_of_scales(position[: self.n_scales])
+        value, gradient[: self.n_scales] = self.prior_of_scales(position[: self.n_scales])
         if self.likelihood.n_unknown:
             log_density, gradient[-1] = self.likelihood.log_prior(float(position[-1]))
             value += log_density

@@ -20,7 +20,7 @@ from cadlag.likelihood import log_half_cauchy, sample_log_half_cauchy
 from cadlag.linalg import gaussian
 from cadlag.linalg.gaussian import Array
 
-SMOOTH, ROUGH = 1.0, 0.02  # scales of √c_1 and √c_0, in standard deviations of the response
+SMOOTH, ROUGH = 1.0, 0.02  # scales of √c_1 and √c_0, in units of the model's response
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,10 @@ class RoughPoints(NamedTuple):
 class RoughProcess(KernelProcess):
     """Prior, likelihood and gradient of the kernel process of one kernel map with a rough part."""
 
+    def __post_init__(self) -> None:
+        if (self.order, self.depth) != (1, 1):
+            raise ValueError(f"a rough part goes with order 1 and depth 1, got {self.order} and {self.depth}")
+
     @cached_property
     def n_weights(self) -> int:
         """Number of random scales of the inputs; none when α = 2."""
@@ -83,9 +87,8 @@ class RoughProcess(KernelProcess):
 
     def prior_of_scales(self, log_scales: Array) -> tuple[float, Array]:
         """Log prior density of the logarithms of the scales, and its gradient."""
-        value, slopes, learned = 0.0, np.empty(len(log_scales)), self.n_weights
-        if learned:
-            value, slopes[:learned] = super().prior_of_scales(log_scales[:learned])
+        slopes, learned = np.empty(len(log_scales)), self.n_weights
+        value, slopes[:learned] = super().prior_of_scales(log_scales[:learned])
         for k, scale in ((learned, SMOOTH), (learned + 1, ROUGH)):
             own, slopes[k] = log_half_cauchy(float(log_scales[k]), scale, "sd")
             value += own

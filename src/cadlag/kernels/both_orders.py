@@ -4,7 +4,8 @@ Both are functions of one cosine, and ρ_0 = 1 - θ/π is the slope of ρ_1, so 
 
     d(ω_1 ω_1'ρ_1 + ω_0 ω_0'ρ_0) = (ω_1 ω_1'ρ_0 + ω_0 ω_0'/(π sin θ)) dcos θ.
 
-Here θ comes from the cosine, with an error of 1e-8 where two rows all but coincide. The rest is as in
+Here θ comes from the cosine, but where two rows all but coincide from their difference, |û - û'| = 2 sin ½θ, for the
+cosine would leave an error of 1e-8, a nugget that is not there. The rest is as in
 :mod:`cadlag.kernels.reverse`: with pair adjoints c̄ of cos θ the derivatives by the first-layer weights are
 `Σ_{k>h} c̄ û_kj û_hj - ½ Σ_k û_kj² Q_k` and what comes of the diagonals, `Q_k = Σ_h c̄ cos θ`.
 """
@@ -17,6 +18,27 @@ from numba import njit
 from cadlag.kernels.arc_cosine import SUMS, Array, activate_with_slope
 from cadlag.kernels.recursion import dot_rows
 
+NEAR = 1e-6  # 1 - cos θ below which the difference is taken
+
+
+@njit(**SUMS)
+def _chord2(column1: Array, unit: Array, h: int) -> float:
+    """|û - û'|²."""
+    total = 0.0
+    for j in range(len(column1)):
+        gap = column1[j] - unit[j, h]
+        total += gap * gap
+    return total
+
+
+@njit(**SUMS)
+def _from_differences(column1: Array, unit: Array, n: int, cosine: Array, angle: Array) -> None:
+    """ρ_0 = 1 - θ/π of rows that all but coincide."""
+    for h in range(n):
+        if cosine[h] > 1.0 - NEAR:
+            half = 0.5 * math.sqrt(_chord2(column1, unit, h))
+            angle[h] = 1.0 - 2.0 * math.asin(half) / math.pi
+
 
 @njit(**SUMS)
 def _fill_lower(unit: Array, smooth: Array, rough: Array, out: Array) -> None:
@@ -25,6 +47,7 @@ def _fill_lower(unit: Array, smooth: Array, rough: Array, out: Array) -> None:
     for k in range(n):
         dot_rows(unit[:, k], unit, k, cosine)
         activate_with_slope(1, cosine, rho, angle, k)
+        _from_differences(unit[:, k], unit, k, cosine, angle)
         row, s, r = out[k], smooth[k], rough[k]
         for h in range(k):
             row[h] = s * smooth[h] * rho[h] + r * rough[h] * angle[h]
@@ -40,6 +63,7 @@ def _fill_cross(
     for k in range(unit1.shape[1]):
         dot_rows(unit1[:, k], unit, n, cosine)
         activate_with_slope(1, cosine, rho, angle, n)
+        _from_differences(unit1[:, k], unit, n, cosine, angle)
         row, s, r = out[k], smooth1[k], rough1[k]
         for h in range(n):
             row[h] = s * smooth[h] * rho[h] + r * rough[h] * angle[h]
@@ -54,11 +78,15 @@ def _reverse(
     for k in range(n):
         dot_rows(unit[:, k], unit, k, cosine)
         activate_with_slope(1, cosine, rho, angle, k)
+        _from_differences(unit[:, k], unit, k, cosine, angle)
         row, s, r, own, first, second = adjoint[k], smooth[k], rough[k], 0.0, 0.0, 0.0
         for h in range(k):
             c = cosine[h]
             q = 1.0 - abs(c)
             sine2 = q * (2.0 - q)
+            if c > 1.0 - NEAR:
+                square = _chord2(unit[:, k], unit, h)
+                sine2 = square * (1.0 - 0.25 * square)
             of_smooth, of_rough = row[h] * s * smooth[h], row[h] * r * rough[h]
             inverse = 1.0 / (math.pi * math.sqrt(sine2)) if sine2 > 0.0 else 0.0
             c_bar[h] = of_smooth * angle[h] + of_rough * inverse

@@ -128,22 +128,29 @@ def follow_hinges(
 ) -> None:  # fmt: skip
     """Both ways from the present angle, as rows come to φ > 0 and leave it.
 
-    Kept are Va, Vb and aᵀVa, aᵀVb, bᵀVb, with a and b zero on the other rows.
+    Kept are Va, Vb and aᵀVa, aᵀVb, bᵀVb, with a and b zero on the other rows; where none are left, so is all of them.
     """
     present, (a, b, counted) = lattice.present, hinge
     for way in (1, -1):
         along, across, k = image.copy(), of_hinge.copy(), present
         aa, ab, bb = dot(columns[present], along), dot(counted, along), dot(counted, across)
+        n_left = 0
+        for i in range(len(a)):
+            n_left += columns[present, i] > 0.0
         while 0 <= k < len(columns):
             for i in range(len(a) if k != present else 0):
                 entered, was = columns[k, i] > 0.0, columns[k - way, i] > 0.0
                 if entered != was:
+                    n_left += 1 if entered else -1
                     x, y, own = a[i] if entered else -a[i], b[i] if entered else -b[i], V[i, i]
                     aa += x * (2.0 * along[i] + x * own)
                     ab += y * along[i] + x * (across[i] + y * own)
                     bb += y * (2.0 * across[i] + y * own)
                     add_multiple(x, V[i], along)
                     add_multiple(y, V[i], across)
+            if n_left == 0:
+                aa, ab, bb = 0.0, 0.0, 0.0
+                along[:], across[:] = 0.0, 0.0
             c, s = lattice.cosines[k], lattice.sines[k]
             squares[k] = c * c * aa + 2.0 * c * s * ab + s * s * bb
             for i in range(len(a)):

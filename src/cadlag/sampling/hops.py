@@ -108,6 +108,8 @@ class NutsWithHops:
         failures = 0.0
         if state["mixture"] is not None:
             state, info, failures = self._jump(rng, state, level)
+        if iteration > self.n_warmup > state["nuts"]["iteration"]:
+            state["nuts"] = self.nuts.freeze(state["nuts"])  # a chain that learned for fewer iterations than now
         if iteration % state["period"] == 0:
             state["nuts"], own = self.nuts.step(rng, state["nuts"], level)
         else:
