@@ -141,6 +141,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         ax.plot(1.0, 1.0, "k*", ms=10)
         ax.axhline(1.0, color="0.7", lw=0.8)
         ax.set(title=name, xscale="log")
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
     figure.supxlabel(
         "CPU seconds after one, two .. chains (lines; dotted: the old default's) over those of the old default (star)"
     )
