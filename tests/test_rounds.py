@@ -117,6 +117,7 @@ def test_a_round_that_learns_does_so_and_ends(monkeypatch):
     monkeypatch.setattr(kernel_estimator, "FIRST", Reach(4, 80, 120))
     monkeypatch.setattr(kernel_estimator, "LEARNED", 1)
     monkeypatch.setattr(inference, "FEW", 0.9)
+    monkeypatch.setattr(inference, "MOST_WARMUP", 3.2)  # one such round, to 250, or else one to 160 and none to 320
     settings = {"precision": 0.05, "random_state": 3}
     first = StableKernelRegressor(**settings, max_seconds=1e-9).fit(X, Y)
     fit = StableKernelRegressor(**settings).fit(X, Y)
