@@ -14,24 +14,27 @@ from cadlag.network.breaks import Planes, cluster_planes, jumps_between
 from cadlag.network.bulk import GivenUnits
 from cadlag.network.circle import angle_of, arc_mass, cosine_integral, draw_angle
 from cadlag.network.columns import (
+    MANY,
     RELU,
     SIGN,
     Explained,
     Members,
     Rows,
+    fill_columns,
     gain,
     inverse_of_sums,
+    near_of,
     put_in,
-    residual_of,
     take_out,
 )
-from cadlag.network.images import squares_in_window, squares_on_lattice
-from cadlag.network.lattice import candidate, columns_of, ellipse, record, score
+from cadlag.network.directions import mean_weights, residual_at
+from cadlag.network.images import squares_in_window, squares_on_lattice, weigh_candidates
+from cadlag.network.lattice import candidate, column_of, columns_of, ellipse, record, score
 from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
-from cadlag.network.sweep import polish_units, sweep_units
-from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units
-from cadlag.network.window import GATHERED, arc_of, crossings, flip, signs_of, walk
+from cadlag.network.sweep import SWEEP, polish_units, sweep_units, with_rows
+from cadlag.network.transition import ExchangedSweeps, Sweeps, floor_at, gains_of_units, rows_at
+from cadlag.network.window import GATHERED, arc_of, crossings, flip, rows_in_reach, signs_of, walk
 from cadlag.stable import positive_stable
 
 RNG = np.random.default_rng(5)
@@ -104,9 +107,7 @@ def test_sums_over_blocks_of_rows_are_those_of_all_rows(options):
     ground = model.ground(units, 0.0)
     whole, parts = ground.sums(model.weighted(units, ground)), []
     for block in np.array_split(np.arange(N), 4):
-        known = model.noise_variance if np.ndim(model.noise_variance) == 0 else model.noise_variance[block]
-        part = replace(model, X=X[block], y=Y[block], likelihood=Gaussian(known))
-        part.__dict__["relu_scale"] = model.relu_scale  # one constant of all rows
+        part = model.of_rows(block)
         own = part.ground(units, 0.0)
         parts.append((*own.sums(part.weighted(units, own))[1:], own.square))
     gram, products, square = (sum(pieces) for pieces in zip(*parts))
@@ -246,6 +247,15 @@ def pieces(model, units):
     return rows, Explained(*sums, C), ground.noise
 
 
+def residual_of(rows, fit):
+    """What the units that are in leave of the responses, at all rows."""
+    return residual_at(np.arange(len(rows.omega)), mean_weights(fit), rows, fit)
+
+
+def members_of(rows, units):
+    return Members(units.W, units.log_s, units.kinds, near_of(rows.X, units.W))
+
+
 GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
 
 
@@ -282,9 +292,9 @@ def test_every_arc_of_a_window_and_every_flip(options, width, turned):
     units.W[4] = np.cos(turned) * e + np.sin(turned) * f
     rows, fit, noise = pieces(model, units)
     take_out(4, fit)
-    members = Members(units.W, units.log_s, units.kinds)
+    members = members_of(rows, units)
     low = turned - 0.4 * width
-    flipping, ends = crossings(rows.XT, e, f, low, low + width)
+    flipping, ends = crossings(4, e, f, low, low + width, rows, members.near)
     assert ends[0] == low and ends[-1] == low + width and np.all(np.diff(ends) >= 0.0)
     arc, signs = arc_of(turned, ends), signs_of(4, flipping, rows, members)
     assert ends[arc] <= turned <= ends[arc + 1]
@@ -315,7 +325,7 @@ def test_rows_are_gathered_in_blocks_that_do_not_show():
     )
     units = model.read(model.sample_prior(np.random.default_rng(8)))
     rows, fit, noise = pieces(model, units)
-    members = Members(units.W, units.log_s, units.kinds)
+    members = members_of(rows, units)
     take_out(4, fit)
     flipping = rng.permutation(n)[: 2 * GATHERED + 100].astype(np.int64)
     signs = signs_of(4, flipping, rows, members)
@@ -355,22 +365,116 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
                 for w, kind in zip(directions, kinds)]  # fmt: skip
     np.testing.assert_allclose(columns, expected, rtol=1e-12, atol=1e-14)
     V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
-    squares, images = squares_on_lattice(4, kind, columns, lattice, rows, fit, model.relu_scale)
-    alone = squares_on_lattice(4, kind, columns[:8], lattice, rows, fit, model.relu_scale)
-    np.testing.assert_allclose(squares[:8], alone[0])
-    np.testing.assert_allclose(images[:8], alone[1], rtol=1e-10, atol=1e-12)
-    precision, pull, overlaps = score(columns, squares, rows, fit, noise)
+    weighed, images = weigh_candidates(4, kind, True, lattice, rows, fit, model.relu_scale)
+    alone, alone_images = weigh_candidates(4, kind, False, lattice, rows, fit, model.relu_scale)
+    np.testing.assert_allclose(weighed.squares[:8], alone.squares)
+    np.testing.assert_allclose(weighed.overlaps[:8], alone.overlaps)
+    np.testing.assert_allclose(images[:8], alone_images, rtol=1e-10, atol=1e-12)
+    precision, pull = score(weighed, fit, noise)
     for c, column in enumerate(columns):
-        assert squares[c] == pytest.approx(column @ V @ column, rel=1e-10)
+        assert weighed.squares[c] == pytest.approx(column @ V @ column, rel=1e-10)
         overlap = fit.images.T @ column
         assert precision[c] == pytest.approx((column @ V @ column - overlap @ fit.C @ overlap) / noise, rel=1e-8)
         assert pull[c] == pytest.approx(column @ residual / noise, rel=1e-7, abs=1e-9)
-        moved = copy_of(fit)
-        record(4, column, images[c], overlaps[c], rows, moved)
+        moved, own_kind = copy_of(fit), kind if c < 8 else 1 - kind
+        chosen = column_of(lattice, c % 8, own_kind, rows.omega, model.relu_scale)
+        np.testing.assert_array_equal(chosen, column)
+        record(4, c, chosen, images[c] if len(images) else chosen, weighed, moved)
         own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
         np.testing.assert_allclose(moved.gram[4], own, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(moved.images[:, 4], V @ column, rtol=1e-10, atol=1e-12)
         assert moved.products[4] == pytest.approx(column @ rows.pulled, rel=1e-10)
+
+
+def of_many_rows(n=MANY + 700, **options):
+    """A network of more rows than are looked at one by one, its units, and what the moves work on."""
+    rng = np.random.default_rng(20)
+    inputs = np.column_stack([np.ones(n), rng.standard_normal((n, 3))])
+    model = StableNetwork(inputs, rng.standard_normal(n), 7, **options)
+    units = model.read(model.sample_prior(np.random.default_rng(8)))
+    return model, units, *pieces(model, units)
+
+
+@pytest.mark.parametrize("kind", [SIGN, RELU])
+def test_candidates_of_many_rows_are_weighed_in_parts_that_do_not_show(kind):
+    model, units, rows, fit, _ = of_many_rows()
+    lattice = ellipse(np.random.default_rng(3), units.W[4], 8, rows.XT)
+    weighed, images = weigh_candidates(4, kind, True, lattice, rows, fit, model.relu_scale)
+    assert len(images) == 0
+    for c in range(16):
+        own_kind = kind if c < 8 else 1 - kind
+        column = fill_columns(
+            rows.X, rows.omega, candidate(lattice, c % 8)[None], np.array([own_kind]), model.relu_scale
+        )[:, 0]
+        np.testing.assert_allclose(weighed.squares[c], column @ column, rtol=1e-10)
+        np.testing.assert_allclose(weighed.overlaps[c], fit.images.T @ column, rtol=1e-9, atol=1e-8)
+        assert weighed.products[c] == pytest.approx(column @ rows.pulled, rel=1e-9, abs=1e-8)
+
+
+@pytest.mark.parametrize("turned", [0.0, 1e-4, 0.1, 2.0])
+@pytest.mark.parametrize("width", [1e-5, 1e-3, 0.1, 1.0, 3.1, np.pi])
+def test_the_rows_that_flip_are_all_among_those_in_reach(width, turned):
+    """Bit for bit those of a pass over all rows, though the unit has turned since it was looked where they are."""
+    _, units, rows, _, _ = of_many_rows(activation="sign")
+    near, rng = near_of(rows.X, units.W), np.random.default_rng(4)
+    everywhere = near._replace(sines=np.zeros((0, 0), dtype=np.float32))
+    n_flipped = 0
+    for j in range(7):
+        e = np.cos(turned) * units.W[j] + np.sin(turned) * rng.standard_normal(4)
+        f = rng.standard_normal(4)
+        for low in (-0.7 * width, -0.1 * width):
+            found = crossings(j, e, f, low, low + width, rows, near)
+            for one, other in zip(found, crossings(j, e, f, low, low + width, rows, everywhere)):
+                np.testing.assert_array_equal(one, other)
+            n_flipped += len(found[0])
+    assert (n_flipped > 0) == (width > 1e-4)
+
+
+def test_few_rows_are_in_reach_of_a_narrow_window():
+    """It would be of no use if most of them were."""
+    _, units, rows, _, _ = of_many_rows(activation="sign")
+    near, f = near_of(rows.X, units.W), np.random.default_rng(4).standard_normal(4)
+    for j in range(7):
+        assert len(rows_in_reach(j, units.W[j], f, -1e-3, 1e-3, near)) < 0.05 * len(rows.X)
+
+
+def test_the_residual_at_some_of_many_rows():
+    _, _, rows, fit, _ = of_many_rows()
+    taken = np.array([5, 17, 4100, 3])
+    expected = rows.pulled - fit.images @ (fit.C @ fit.products)
+    np.testing.assert_allclose(residual_at(taken, mean_weights(fit), rows, fit), expected[taken], rtol=1e-9)
+
+
+def test_warm_up_begins_with_some_of_many_rows_and_ends_with_all():
+    n, n_warmup = 20_000, 100
+    sizes = [rows_at(iteration, n_warmup, n) for iteration in range(n_warmup + 5)]
+    assert sizes[0] == 1250 and sizes[63] == 10_000 and set(sizes[64:]) == {n} and sizes == sorted(sizes)
+    assert {rows_at(iteration, n_warmup, MANY) for iteration in range(n_warmup)} == {MANY}
+    assert rows_at(0, 0, n) == n
+
+
+def test_sweeps_of_some_rows_are_those_of_a_network_that_has_no_others():
+    """To the bit, also where the noise is known row by row."""
+    for options in ({}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, MANY + 700))}):
+        model = of_many_rows(**options)[0]
+        kernel, rng = Sweeps(model, 100), np.random.default_rng(6)
+        some = np.sort(np.random.default_rng(len(model.y)).permutation(len(model.y))[: rows_at(0, 100, len(model.y))])
+        part = model.of_rows(some)
+        state, info = kernel.step(rng, kernel.start_from(model.sample_prior(np.random.default_rng(2))), 0.0)
+        alone = Sweeps(part, 100)
+        alone._size = kernel._size  # floors are in units of all responses
+        start = alone.start_from(model.sample_prior(np.random.default_rng(2)))
+        other, own = alone.step(np.random.default_rng(6), start, 0.0)
+        np.testing.assert_array_equal(state["position"], other["position"])
+        assert info["log_target"] == own["log_target"] and math.isnan(info["probe0"])
+        last, said = kernel.step(rng, {**state, "iteration": 99}, 0.0)
+        assert math.isfinite(said["probe0"]) and len(last["position"]) == model.dimension
+
+
+def test_windows_of_many_rows_flip_no_more_of_them():
+    few, many = with_rows(SWEEP, MANY), with_rows(SWEEP, 100 * MANY)
+    assert few == SWEEP
+    assert many.whole == pytest.approx(0.01 * SWEEP.whole) and many.widest == pytest.approx(0.01 * SWEEP.widest)
 
 
 def test_hinges_that_count_no_row_are_nothing():

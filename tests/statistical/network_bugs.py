@@ -61,6 +61,12 @@ def window_that_starts_at_the_unit() -> None:
     sweep.start_of_window = lambda rng, present, width: present
 
 
+def rows_in_reach_overlooked() -> None:
+    """Half as far as a window goes: some of the rows that flip in it are not looked at."""
+    right = window.sine_between
+    window.sine_between = lambda unit, direction: 0.5 * right(unit, direction)
+
+
 def mass_that_falls_beyond_a_quarter() -> None:
     """∫cos^m where the window goes beyond ±π/2, for ∫|cos|^m."""
     circle.arc_mass = circle.cosine_integral
@@ -221,6 +227,7 @@ BUGS: dict[Callable[[], None], tuple[str, dict[str, Any]]] = {
     stale_square: ("circle, bulk", {}),
     stale_inverse: ("circle", {}),
     window_that_starts_at_the_unit: ("window of 2.0", {}),
+    rows_in_reach_overlooked: ("window of 0.5, many rows", {}),
     mass_that_falls_beyond_a_quarter: ("window of 2.0", LONG),
     density_of_s_for_log_s: ("lattice", {}),
     guess_that_knows_the_unit: ("circle", LONG),

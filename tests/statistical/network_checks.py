@@ -14,6 +14,7 @@ from cadlag.linalg.gaussian import sample_normal
 from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network import inputs, scales, sweep
 from cadlag.network.atom import Units
+from cadlag.network.columns import near_of
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.model import StableNetwork
 from cadlag.network.transition import WITH_MANY, Sweeps
@@ -143,12 +144,17 @@ class Held(NamedTuple):
 Move = Callable[[np.random.Generator, Held], Units]
 
 
-def visits(informed: float, both: bool, width: float = math.pi) -> Move:
-    """Each unit thrice, as that way of drawing it is open to it; lattices with a change of kind if both are allowed."""
+def visits(informed: float, both: bool, width: float = math.pi, many: bool = False) -> Move:
+    """Each unit thrice, as that way of drawing it is open to it; lattices with a change of kind if both are allowed.
+
+    As it is with many rows, only those that are near are looked at.
+    """
 
     def move(rng: np.random.Generator, held: Held) -> Units:
         model, kernel, units, ground, _ = held
         rows, members, fit, law = kernel.prepare(units, ground)
+        if many:
+            members = members._replace(near=near_of(rows.X, units.W, many=0))
         habits = sweep.Habits(informed, 0.0, width, 0.0, True, float(both), int(both))
         sweep.visit_units(rng, np.array([*range(model.n_units)] * 3), rows, members, fit, law, habits)
         return units
@@ -224,6 +230,7 @@ MOVES: dict[str, tuple[dict[str, Any], Move]] = {
     "circle, informed": (SIGNS, visits(1.0, False)),
     "circle, bulk": ({**SIGNS, **BULK}, visits(0.8, False)),
     **{f"window of {width}": (SIGNS, visits(0.8, False, width)) for width in (2.0, 0.3, 0.02)},
+    "window of 0.5, many rows": (SIGNS, visits(0.8, False, 0.5, many=True)),
     "window of 0.7, bulk": ({**SIGNS, **BULK}, visits(0.8, False, 0.7)),
     "lattice": ({}, visits(0.0, True)),
     "lattice, ReLU": (RELUS, visits(0.0, False)),

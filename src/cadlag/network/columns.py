@@ -17,6 +17,8 @@ from cadlag.linalg.low_rank import log_marginal_of_sums, precision_of_sums
 Array = NDArray[np.float64]
 
 SIGN, RELU = 0, 1
+MANY = 4096  # rows, beyond which they are gone through in parts of this size
+AT_ONCE = 512  # rows that stay in the cache
 COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -33,12 +35,23 @@ class Rows(NamedTuple):
     pulled: Array
 
 
+class Near(NamedTuple):
+    """Of many rows: unit vectors along (b_j, v_j) as they were, and |sin| of the angle from hyperplane to row.
+
+    Both have a row a unit; there are none where the rows are few enough to be looked at one by one.
+    """
+
+    directions: Array
+    sines: NDArray[np.float32]
+
+
 class Members(NamedTuple):
-    """The units: (b_j, v_j) row by row, log s_j, kinds."""
+    """The units: (b_j, v_j) row by row, log s_j, kinds, and which rows are near their hyperplanes."""
 
     W: Array
     log_s: Array
     kinds: NDArray[np.int64]
+    near: Near
 
 
 class Explained(NamedTuple):
@@ -113,6 +126,15 @@ def products(XT: Array, direction: Array) -> Array:
 
 
 @njit(**COMPILED)
+def products_at(X: Array, which: np.ndarray, direction: Array) -> Array:
+    """w·x̃ of some rows."""
+    out = np.empty(len(which))
+    for i in range(len(which)):
+        out[i] = product(X[which[i]], direction)
+    return out
+
+
+@njit(**COMPILED)
 def entry(row: Array, direction: Array, kind: int, relu_scale: float) -> float:
     """One unit at one row, without the row's weight."""
     z = product(row, direction)
@@ -123,13 +145,47 @@ def entry(row: Array, direction: Array, kind: int, relu_scale: float) -> float:
 
 @njit(**COMPILED)
 def fill_columns(X: Array, omega: Array, directions: Array, kinds: np.ndarray, relu_scale: float) -> Array:
-    """Several units at every row, (n, c)."""
+    """Several units at every row, (n, c), each to the same bits as by :func:`entry`."""
     n, c = len(X), len(directions)
     out = np.empty((n, c))
-    for i in range(n):
+    for start in range(0, n, AT_ONCE):
+        part = X[start : start + AT_ONCE].T.copy()
         for k in range(c):
-            out[i, k] = omega[i] * entry(X[i], directions[k], kinds[k], relu_scale)
+            z = products(part, directions[k])
+            for i in range(len(z)):
+                value = (
+                    (1.0 if z[i] >= 0.0 else -1.0) if kinds[k] == SIGN else (relu_scale * z[i] if z[i] > 0.0 else 0.0)
+                )
+                out[start + i, k] = omega[start + i] * value
     return out
+
+
+@njit(**COMPILED)
+def sines_of_rows(X: Array, directions: Array) -> NDArray[np.float32]:
+    """|w·x| / |x| for unit vectors w, (M, n)."""
+    n, m = len(X), len(directions)
+    out = np.empty((m, n), dtype=np.float32)
+    for start in range(0, n, AT_ONCE):
+        part = X[start : start + AT_ONCE].T.copy()
+        inverse = np.zeros(part.shape[1])
+        for k in range(len(part)):
+            for i in range(len(inverse)):
+                inverse[i] += part[k, i] * part[k, i]
+        for i in range(len(inverse)):
+            inverse[i] = 1.0 / math.sqrt(inverse[i])
+        for j in range(m):
+            z = products(part, directions[j])
+            for i in range(len(z)):
+                out[j, start + i] = abs(z[i]) * inverse[i]
+    return out
+
+
+def near_of(X: Array, W: Array, many: int = MANY) -> Near:
+    """How near the rows are to the hyperplanes as they stand, of more than so many rows."""
+    if len(X) <= many:
+        return Near(np.empty((0, W.shape[1])), np.empty((0, 0), dtype=np.float32))
+    directions = W / np.linalg.norm(W, axis=1)[:, None]
+    return Near(directions, sines_of_rows(X, directions))
 
 
 def inverse_of_sums(gram: Array, variances: Array, noise: float) -> Array:
@@ -171,15 +227,6 @@ def put_in(j: int, variance: float, noise: float, fit: Explained) -> None:
     for k in range(m):
         for i in range(m):
             C[k, i] += weight * u[k] * u[i]
-
-
-@njit(**COMPILED)
-def residual_of(rows: Rows, fit: Explained) -> Array:
-    """e = V(y - ΦCΦᵀVy), what the units that are in leave of the responses."""
-    residual = np.dot(fit.images, np.dot(fit.C, fit.products))
-    for i in range(len(residual)):
-        residual[i] = rows.pulled[i] - residual[i]
-    return residual
 
 
 @njit(**COMPILED)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.network.circle import combined, scaled
-from cadlag.network.columns import COMPILED, Array, Explained, Rows, dot, residual_of
+from cadlag.network.columns import COMPILED, MANY, Array, Explained, Rows, dot
 
 N_NEWTON = 4
 ENOUGH = 300  # rows to guess from
@@ -39,9 +39,9 @@ def informed_direction(rng: np.random.Generator, j: int, rows: Rows, W: Array, f
     f = np.zeros(q)
     which = rng.random()
     if which < 0.25:
-        return least_squares(rng, X, residual_of(rows, fit))
+        return least_squares(rng, rows, fit)
     if which < 0.5:
-        return logistic(rng, X, without_some(rng, rows, fit) if rng.random() < 0.5 else residual_of(rows, fit))
+        return logistic(rng, rows, fit, without_some(rng, fit) if rng.random() < 0.5 else mean_weights(fit))
     if which < 0.65:
         f[int(rng.random() * q)] = 1.0
     elif which < 0.85 and m > 1:
@@ -112,47 +112,66 @@ def some_rows(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
 
 
 @njit(**COMPILED)
-def least_squares(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+def least_squares(rng: np.random.Generator, rows: Rows, fit: Explained) -> Array:
     """Ridge regression of the residual, or its sign, on random rows and columns."""
-    n, q = X.shape
+    n, q = rows.X.shape
     use = some_columns(rng, q)
     share, signs = rng.random(), rng.random() < 0.5
     taken = some_rows(rng, n, share)
+    residual = residual_at(taken, mean_weights(fit), rows, fit)
     normal, right = ridge_matrix(1e-3 * (len(taken) + 1), q), np.zeros(q)
-    for i in taken:
-        slope = residual[i]
+    for k in range(len(taken)):
+        slope = residual[k]
         if signs:
             slope = 1.0 if slope >= 0.0 else -1.0
-        add_row(X[i], use, 1.0, slope, normal, right)
+        add_row(rows.X[taken[k]], use, 1.0, slope, normal, right)
     return solve_lower(normal, right)
 
 
 @njit(**COMPILED)
-def logistic(rng: np.random.Generator, X: Array, residual: Array) -> Array:
+def logistic(rng: np.random.Generator, rows: Rows, fit: Explained, weights: Array) -> Array:
     """A few Newton steps of logistic regression of the residual's sign, weighted by its size, with a random ridge."""
-    n, q = X.shape
+    n, q = rows.X.shape
     use, taken, size = some_columns(rng, q), some_rows(rng, n, 1.0), 1e-300
-    for i in taken:
-        size += abs(residual[i]) / len(taken)
+    residual = residual_at(taken, weights, rows, fit)
+    for k in range(len(taken)):
+        size += abs(residual[k]) / len(taken)
     ridge = (len(taken) + 1) * math.exp(-2.0 - 7.0 * rng.random())
     beta = np.zeros(q)
     for _ in range(N_NEWTON):
         normal, right = ridge_matrix(ridge, q), scaled(-ridge, beta)
-        for i in taken:
-            z = dot(X[i], beta)
-            side = 1.0 if residual[i] >= 0.0 else -1.0
+        for k in range(len(taken)):
+            row = rows.X[taken[k]]
+            z = dot(row, beta)
+            side = 1.0 if residual[k] >= 0.0 else -1.0
             p = 1.0 / (1.0 + math.exp(min(side * z, 500.0)))
-            weight = abs(residual[i]) / size
-            add_row(X[i], use, weight * p * (1.0 - p), weight * side * p, normal, right)
+            weight = abs(residual[k]) / size
+            add_row(row, use, weight * p * (1.0 - p), weight * side * p, normal, right)
         add(solve_lower(normal, right), beta)
     return beta
 
 
 @njit(**COMPILED)
-def without_some(rng: np.random.Generator, rows: Rows, fit: Explained) -> Array:
-    """The residual with the mean contributions of a few other units added back."""
-    m, weights = len(fit.C), np.dot(fit.C, fit.products)
+def mean_weights(fit: Explained) -> Array:
+    """CΦᵀVy, of the units that are in."""
+    return np.dot(fit.C, fit.products)
+
+
+@njit(**COMPILED)
+def without_some(rng: np.random.Generator, fit: Explained) -> Array:
+    """The mean weights but for those of a few other units."""
+    m, weights = len(fit.C), mean_weights(fit)
     for k in range(m):
         if rng.random() * m < 3.0:
             weights[k] = 0.0
-    return combined(1.0, rows.pulled, -1.0, np.dot(fit.images, weights))
+    return weights
+
+
+@njit(**COMPILED)
+def residual_at(taken: np.ndarray, weights: Array, rows: Rows, fit: Explained) -> Array:
+    """Vy less VΦ times some weights, at some rows."""
+    if len(fit.images) <= MANY:
+        explained = np.dot(fit.images, weights)[taken]
+    else:
+        explained = np.dot(fit.images[taken], weights)
+    return combined(1.0, rows.pulled[taken], -1.0, explained)

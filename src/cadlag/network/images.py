@@ -6,8 +6,8 @@ The one file of compiled moves that asks which. Another kind of precision is ano
 import numpy as np
 from numba import njit
 
-from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Rows, add_multiple, dot, write
-from cadlag.network.lattice import Lattice
+from cadlag.network.columns import COMPILED, MANY, SIGN, Array, Explained, Rows, add_multiple, dot, write
+from cadlag.network.lattice import Lattice, Weighed, columns_of, part_of
 
 WIDE = 4  # a window of more than this part of the rows is walked with whole rows of V, which need not be gathered
 
@@ -66,15 +66,34 @@ def images_of_two(x: Array, y: Array, V: Array) -> tuple[Array, Array]:
 
 
 @njit(**COMPILED)
+def weigh_candidates(
+    j: int, own_kind: int, both: bool, lattice: Lattice, rows: Rows, fit: Explained, relu_scale: float
+) -> tuple[Weighed, Array]:
+    """What is needed of candidates, first of unit j's own kind, then of the other if both; and Vφ where V is full."""
+    size, n = len(lattice.cosines), len(rows.omega)
+    c, step = 2 * size if both else size, max(n, 1) if len(rows.V) > 0 else MANY
+    squares, overlaps, products, images = np.zeros(c), np.zeros((c, len(fit.C))), np.zeros(c), np.empty((0, 0))
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        part, columns = part_of(lattice, start, stop), np.empty((c, stop - start))
+        columns_of(part, own_kind, rows.omega[start:stop], relu_scale, columns[:size])
+        columns_of(part, 1 - own_kind, rows.omega[start:stop], relu_scale, columns[size:])
+        if len(rows.V) > 0:
+            squares, images = squares_on_lattice(j, own_kind, columns, lattice, rows, fit, relu_scale)
+        overlaps += np.dot(columns, fit.images[start:stop])
+        for k in range(c):
+            products[k] += dot(columns[k], rows.pulled[start:stop])
+            if len(rows.V) == 0:
+                squares[k] += dot(columns[k], columns[k])
+    return Weighed(squares, overlaps, products), images
+
+
+@njit(**COMPILED)
 def squares_on_lattice(
     j: int, own_kind: int, columns: Array, lattice: Lattice, rows: Rows, fit: Explained, relu_scale: float
 ) -> tuple[Array, Array]:
-    """φᵀVφ and Vφ of candidates, first of unit j's own kind, then of the other kind if columns go on."""
+    """φᵀVφ and Vφ of candidates under a full V."""
     squares, size, V = np.empty(len(columns)), len(lattice.cosines), rows.V
-    if len(V) == 0:
-        for c in range(len(columns)):
-            squares[c] = dot(columns[c], columns[c])
-        return squares, columns
     images, both, own = np.empty(columns.shape), len(columns) > size, fit.images[:, j].copy()
     hinge = hinge_parts(lattice, columns[size:] if both and own_kind == SIGN else columns[:size], rows, relu_scale)
     if both:

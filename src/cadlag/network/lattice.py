@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from cadlag.network.circle import combined
-from cadlag.network.columns import COMPILED, SIGN, Array, Explained, Rows, dot, gain, products, write
+from cadlag.network.columns import COMPILED, MANY, SIGN, Array, Explained, dot, gain, products, write
 from cadlag.sampling.choice import pick
 
 
@@ -28,12 +28,21 @@ class Lattice(NamedTuple):
     across: Array
 
 
+class Weighed(NamedTuple):
+    """φᵀVφ, ΦᵀVφ and φᵀVy of candidates: (c,), (c, M), (c,)."""
+
+    squares: Array
+    overlaps: Array
+    products: Array
+
+
 @njit(**COMPILED)
 def ellipse(rng: np.random.Generator, direction: Array, n_angles: int, XT: Array) -> Lattice:
     """A lattice of angles with random spacing, and the present one at a random place."""
     other = rng.standard_normal(len(direction))
     widest = 2.0 * math.pi / n_angles
-    spacing = widest if rng.random() < 0.25 else widest * math.exp(-5.0 * rng.random())
+    finest = 5.0 + max(math.log(XT.shape[1] / MANY), 0.0)
+    spacing = widest if rng.random() < 0.25 else widest * math.exp(-finest * rng.random())
     present = int(rng.random() * n_angles)
     cosines, sines = np.empty(n_angles), np.empty(n_angles)
     for k in range(n_angles):
@@ -45,6 +54,25 @@ def ellipse(rng: np.random.Generator, direction: Array, n_angles: int, XT: Array
 def candidate(lattice: Lattice, k: int) -> Array:
     """A direction; the present one as it is, to the bit."""
     return combined(lattice.cosines[k], lattice.direction, lattice.sines[k], lattice.other)
+
+
+@njit(**COMPILED)
+def part_of(lattice: Lattice, start: int, stop: int) -> Lattice:
+    """The candidates at some of the rows."""
+    along, across = lattice.along[start:stop], lattice.across[start:stop]
+    return Lattice(
+        lattice.direction, lattice.other, lattice.cosines, lattice.sines, lattice.present, along, across
+    )  # fmt: skip
+
+
+@njit(**COMPILED)
+def column_of(lattice: Lattice, k: int, kind: int, omega: Array, relu_scale: float) -> Array:
+    """One candidate at every row."""
+    out = np.empty((1, len(omega)))
+    cosines, sines = lattice.cosines[k : k + 1], lattice.sines[k : k + 1]
+    one = Lattice(lattice.direction, lattice.other, cosines, sines, 0, lattice.along, lattice.across)
+    columns_of(one, kind, omega, relu_scale, out)
+    return out[0]
 
 
 @njit(**COMPILED)
@@ -62,24 +90,24 @@ def columns_of(lattice: Lattice, kind: int, omega: Array, relu_scale: float, out
 
 
 @njit(**COMPILED)
-def score(columns: Array, squares: Array, rows: Rows, fit: Explained, noise: float) -> tuple[Array, Array, Array]:
-    """S and t of each candidate, (c,), and ΦᵀVφ of each, (c, M), from φᵀVφ."""
-    overlaps, weights = np.dot(columns, fit.images), np.dot(fit.C, fit.products)
-    reach, precision, pull = np.dot(overlaps, fit.C), np.empty(len(columns)), np.empty(len(columns))
-    for c in range(len(columns)):
-        precision[c] = max(squares[c] - dot(reach[c], overlaps[c]), 0.0) / noise
-        pull[c] = (dot(columns[c], rows.pulled) - dot(overlaps[c], weights)) / noise
-    return precision, pull, overlaps
+def score(weighed: Weighed, fit: Explained, noise: float) -> tuple[Array, Array]:
+    """S and t of each candidate, (c,)."""
+    overlaps, weights = weighed.overlaps, np.dot(fit.C, fit.products)
+    reach, precision, pull = np.dot(overlaps, fit.C), np.empty(len(overlaps)), np.empty(len(overlaps))
+    for c in range(len(overlaps)):
+        precision[c] = max(weighed.squares[c] - dot(reach[c], overlaps[c]), 0.0) / noise
+        pull[c] = (weighed.products[c] - dot(overlaps[c], weights)) / noise
+    return precision, pull
 
 
 @njit(**COMPILED)
-def record(j: int, column: Array, image: Array, overlaps: Array, rows: Rows, fit: Explained) -> None:
-    """Image and sums of unit j, whose column is another."""
+def record(j: int, c: int, column: Array, image: Array, weighed: Weighed, fit: Explained) -> None:
+    """Image and sums of unit j, whose column is another, candidate c."""
     write(image, fit.images[:, j])
-    write(overlaps, fit.gram[j])
+    write(weighed.overlaps[c], fit.gram[j])
     fit.gram[j, j] = dot(column, image)
     write(fit.gram[j], fit.gram[:, j])
-    fit.products[j] = dot(column, rows.pulled)
+    fit.products[j] = weighed.products[c]
 
 
 @njit(**COMPILED)

@@ -9,7 +9,7 @@ responses exactly.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +67,8 @@ class StableNetwork(Model):
         Whether the bulk has a part of order 0 beside it.
     fixed
         Columns beside the units.
+    hinge_scale
+        κ, or None for that of these rows.
     """
 
     X: Array
@@ -81,6 +83,7 @@ class StableNetwork(Model):
     bulk_order: int = 1
     rough: bool = False
     fixed: FixedColumns = NONE
+    hinge_scale: float | None = None
 
     exact_level = 0.0
 
@@ -157,9 +160,16 @@ class StableNetwork(Model):
     @cached_property
     def relu_scale(self) -> float:
         """κ: a ReLU column has mean square ½(1 + |x|²) under the prior."""
+        if self.hinge_scale is not None:
+            return self.hinge_scale
         if len(self.X) == 0:
             return math.sqrt(2.0)
         return math.sqrt(2.0 * len(self.X) / math.fsum((self.X**2).ravel()))
+
+    def of_rows(self, rows: NDArray[np.int_]) -> "StableNetwork":
+        """The network given some of the rows; a position means the same."""
+        likelihood = self.likelihood.of_rows(rows)
+        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=likelihood, hinge_scale=self.relu_scale)
 
     def read(self, position: Array) -> Units:
         """A position by parts, copied."""

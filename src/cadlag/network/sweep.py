@@ -9,6 +9,7 @@ from numba import njit
 from cadlag.network.circle import angle_of, at_angle, choose_arc, circle_through, draw_angle
 from cadlag.network.columns import (
     COMPILED,
+    MANY,
     SIGN,
     Array,
     Common,
@@ -21,8 +22,8 @@ from cadlag.network.columns import (
     write,
 )
 from cadlag.network.directions import informed_direction
-from cadlag.network.images import squares_in_window, squares_on_lattice
-from cadlag.network.lattice import candidate, choose_candidate, columns_of, ellipse, record, score
+from cadlag.network.images import squares_in_window, weigh_candidates
+from cadlag.network.lattice import candidate, choose_candidate, column_of, ellipse, record, score
 from cadlag.network.window import arc_of, crossings, flip, signs_of, start_of_window, walk
 from cadlag.stable import density_of_log
 
@@ -66,6 +67,12 @@ SWEEP = Habits(0.6, 0.5, math.pi, 4.0, True)
 POLISH = Habits(0.2, 0.15, math.pi, 4.0, False)
 
 
+def with_rows(habits: Habits, n: int) -> Habits:
+    """The same visits where rows are many: windows in which no more rows flip than in those of fewer rows."""
+    share = min(1.0, MANY / max(n, 1))
+    return habits._replace(whole=share * habits.whole, widest=share * habits.widest)
+
+
 @njit(**COMPILED)
 def scale_lattice(rng: np.random.Generator, log_s: float, law: Common) -> tuple[Array, Array]:
     """Candidate log scales with the present one at a random place, and their log prior densities."""
@@ -101,7 +108,7 @@ def renew_sign_unit(
     e, f, m = circle_directions(rng, j, informed, rows, members.W, fit)
     present = angle_of(members.W[j], e, f)
     low = start_of_window(rng, present, width)
-    flipping, ends = crossings(rows.XT, e, f, low, low + width)
+    flipping, ends = crossings(j, e, f, low, low + width, rows, members.near)
     arc, signs = arc_of(present, ends), signs_of(j, flipping, rows, members)
     squares = squares_in_window(j, flipping, arc, signs, rows, fit)
     precision, pull = walk(j, flipping, arc, signs, squares, rows, fit, law.noise)
@@ -119,16 +126,14 @@ def renew_on_lattice(
 ) -> int:  # fmt: skip
     """New direction of a unit, and kind if both are allowed; returns the index of its scale."""
     lattice, kind = ellipse(rng, members.W[j], N_ANGLES, rows.XT), members.kinds[j]
-    columns = np.empty((2 * N_ANGLES if both else N_ANGLES, len(rows.X)))
-    columns_of(lattice, kind, rows.omega, law.relu_scale, columns[:N_ANGLES])
-    columns_of(lattice, 1 - kind, rows.omega, law.relu_scale, columns[N_ANGLES:])
-    squares, images = squares_on_lattice(j, kind, columns, lattice, rows, fit, law.relu_scale)
-    precision, pull, overlaps = score(columns, squares, rows, fit, law.noise)
+    weighed, images = weigh_candidates(j, kind, both, lattice, rows, fit, law.relu_scale)
+    precision, pull = score(weighed, fit, law.noise)
     c, k = choose_candidate(rng, precision, pull, variances, log_prior)
     if c != lattice.present:
         write(candidate(lattice, c % N_ANGLES), members.W[j])
         members.kinds[j] = kind if c < N_ANGLES else 1 - kind
-        record(j, columns[c], images[c], overlaps[c], rows, fit)
+        column = column_of(lattice, c % N_ANGLES, members.kinds[j], rows.omega, law.relu_scale)
+        record(j, c, column, images[c] if len(images) > 0 else column, weighed, fit)
     return k
 
 
@@ -176,7 +181,7 @@ def sweep_units(
     rng: np.random.Generator, rows: Rows, members: Members, fit: Explained, law: Common, changing: bool
 ) -> None:
     """Every unit once, in random order, with its scale, and with its kind where that may change."""
-    habits = SWEEP._replace(again=0.5 if changing else 0.0)
+    habits = with_rows(SWEEP._replace(again=0.5 if changing else 0.0), len(rows.X))
     visit_units(rng, rng.permutation(len(members.W)), rows, members, fit, law, habits)
 
 
@@ -186,4 +191,4 @@ def polish_units(
     """Directions alone, of units drawn in proportion to a_j: scales stay, so that who is visited stays as likely."""
     reach = np.cumsum(np.exp(0.5 * (members.log_s - members.log_s.max())))
     order = np.minimum(np.searchsorted(reach, rng.random(n_visits) * reach[-1]), len(reach) - 1)
-    visit_units(rng, order, rows, members, fit, law, POLISH)
+    visit_units(rng, order, rows, members, fit, law, with_rows(POLISH, len(rows.X)))

@@ -9,7 +9,7 @@ import numpy as np
 from cadlag.linalg.low_rank import precision_of_sums, solve_upper
 from cadlag.network.atom import Units
 from cadlag.network.bulk import GivenUnits
-from cadlag.network.columns import SIGN, Common, Explained, Members, Rows, inverse_of_sums
+from cadlag.network.columns import MANY, SIGN, Common, Explained, Members, Rows, inverse_of_sums, near_of
 from cadlag.network.ground import Ground, Sums
 from cadlag.network.inputs import move_input_scales
 from cadlag.network.model import StableNetwork
@@ -27,6 +27,7 @@ POLISH, POLISH_IN_WARMUP, POLISH_WITH_BULK = 2, 6, 1  # visits to a direction al
 LADDER = (0.0, 0.01, 0.02, 0.04, 0.07, 0.12, 0.2, 0.35)  # floors of the replicas that are exchanged, likewise
 NOISE_STEP = 0.1  # first guess of the posterior standard deviation of log σ²
 FEW_ROWS = 100
+FIRST_ROWS = 2048  # of many, to begin warm-up with
 
 
 class Pace(NamedTuple):
@@ -46,6 +47,15 @@ def floor_at(iteration: int, n_warmup: int) -> float:
     if t >= TIMES[-1]:
         return 0.0
     return float(np.exp(np.interp(t, TIMES, np.log(FLOORS))))
+
+
+def rows_at(iteration: int, n_warmup: int, n: int) -> int:
+    """How many of many rows are looked at: twice as many after each of equal parts of warm-up, all in the end."""
+    end = TIMES[-1] * n_warmup
+    if n <= MANY or iteration >= end:
+        return n
+    n_doublings = math.ceil(math.log2(n / FIRST_ROWS))
+    return -(-n // 2 ** (n_doublings - int(iteration / end * (n_doublings + 1))))
 
 
 def size_of(y: Array) -> float:
@@ -80,7 +90,7 @@ class Sweeps(Apart):
         self._pace = WITH_FEW_ROWS if target.process is None or len(target.y) <= FEW_ROWS else WITH_MANY
         self._no_floor = math.ceil(TIMES[-1] * n_warmup)  # the iteration from which there is none
         self._bulk_from = math.ceil(UNITS_ALONE * n_warmup)
-        self._alone = target if target.process is None else replace(target, bulk_depth=0)
+        self._models: dict[tuple[bool, int], StableNetwork] = {}
 
     def init(self, rng: np.random.Generator) -> State:
         """A prior draw with moderate scales and noise."""
@@ -119,7 +129,7 @@ class Sweeps(Apart):
         ground = self._ground(model, units, floor)
         visits = POLISH_IN_WARMUP if warming else POLISH
         visits = (POLISH_WITH_BULK if model.process is not None else visits) * model.n_units
-        units, sums = self._sweep(rng, units, ground, visits)
+        units, sums = self._sweep(rng, units, ground, visits, model)
         units = self._walk(rng, model, units, sums, ground, floor)
         if model.process is None:
             ground = ground._replace(noise=model.noise(units, floor))
@@ -132,8 +142,14 @@ class Sweeps(Apart):
         return {"position": position, "iteration": iteration + 1, **moved}, info
 
     def _model_at(self, iteration: int) -> StableNetwork:
-        """The network, without its bulk as long as the units find their places alone."""
-        return self._alone if iteration < self._bulk_from else self.target
+        """The network, without its bulk as long as the units find their places alone, of some of many rows at first."""
+        n = len(self.target.y)
+        key = iteration < self._bulk_from, rows_at(iteration, self.n_warmup, n)
+        if key not in self._models:
+            model = replace(self.target, bulk_depth=0) if key[0] else self.target
+            some = np.random.default_rng(n).permutation(n)[: key[1]]
+            self._models[key] = model if key[1] == n else model.of_rows(np.sort(some))
+        return self._models[key]
 
     def _since_bulk(self, iteration: int) -> int:
         """Sweeps since the last trajectory of the bulk; one begins each part of warm-up and what follows it."""
@@ -149,16 +165,16 @@ class Sweeps(Apart):
         """What the units are added to, remembered while bulk, noise and floor stay as they are."""
         if model.process is None:
             return model.ground(units, floor)
-        key = (self.target.bulk_position(units).tobytes(), floor)
+        key = (self.target.bulk_position(units).tobytes(), floor, len(model.y))
         if self._known is None or self._known[0] != key:
-            self._known = (key, self.target.ground(units, floor))
+            self._known = (key, model.ground(units, floor))
         return self._known[1]
 
     # The bulk --------------------------------------------------------------------------------------------------------
 
     def _bulk_kernel(self, units: Units, iteration: int = 0) -> Nuts:
         """NUTS, which adapts under the floor, and anew without it, when the noise is known so much better."""
-        model, start = self.target, self._no_floor
+        model, start = self._model_at(max(iteration, self._bulk_from)), self._no_floor
         assert model.process is not None
         given = GivenUnits(model.process, model.columns(units), model.variances(units))
         pace = self._pace
@@ -185,21 +201,25 @@ class Sweeps(Apart):
 
     # Units and scales ------------------------------------------------------------------------------------------------
 
-    def prepare(self, units: Units, ground: Ground) -> tuple[Rows, Members, Explained, Common]:
+    def prepare(
+        self, units: Units, ground: Ground, model: StableNetwork | None = None
+    ) -> tuple[Rows, Members, Explained, Common]:  # fmt: skip
         """What the compiled moves work on. `units` is overwritten."""
-        model = self.target
+        model = model or self.target
         sums = ground.sums(model.weighted(units, ground))
         C = inverse_of_sums(sums.gram, model.variances(units), ground.noise)
         inputs = model.scaled(units)
         rows = Rows(inputs, np.ascontiguousarray(inputs.T), ground.omega, ground.V, ground.pulled)
         log_scale = 2.0 * units.log_tau + model.log_factor
         law = Common(log_scale, ground.noise, model.law.index, model.relu_scale, model.density_table)
-        return rows, Members(units.W, units.log_s, units.kinds), Explained(*sums, C), law
+        return rows, Members(units.W, units.log_s, units.kinds, near_of(inputs, units.W)), Explained(*sums, C), law
 
-    def _sweep(self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int) -> tuple[Units, Sums]:
+    def _sweep(
+        self, rng: np.random.Generator, units: Units, ground: Ground, n_visits: int, model: StableNetwork | None = None
+    ) -> tuple[Units, Sums]:  # fmt: skip
         """Every unit once, then visits to directions alone."""
         units = units.copy()
-        rows, members, fit, law = self.prepare(units, ground)
+        rows, members, fit, law = self.prepare(units, ground, model)
         sweep_units(rng, rows, members, fit, law, self.target.activation == "auto")
         polish_units(rng, n_visits, rows, members, fit, law)
         return units, Sums(fit.images, fit.gram, fit.products)
@@ -224,8 +244,11 @@ class Sweeps(Apart):
         value, factor, half = ground.log_marginal(sums, variances)
         weights = np.sqrt(variances) * solve_upper(factor, half)
         used = gains_of_units(weights, precision_of_sums(factor, variances, ground.noise), variances, ground.noise)
-        left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
-        at = model.y[rows] - model.row_noise(units, floor)[rows] * left
+        if len(model.y) < len(self.target.y):  # the rows that are watched may not be among those looked at
+            at = np.full(len(rows), math.nan)
+        else:
+            left = (ground.pulled[rows] - sums.images[rows] @ weights) * ground.omega[rows] / ground.noise
+            at = model.y[rows] - model.row_noise(units, floor)[rows] * left
         return value, {**as_info(at), "n_used": float((used[: model.n_units] > 0.0).sum())}
 
 

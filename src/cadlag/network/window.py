@@ -11,22 +11,26 @@ import math
 import numpy as np
 from numba import njit
 
+from cadlag.network.circle import combined
 from cadlag.network.columns import (
     COMPILED,
     SIGN,
     Array,
     Explained,
     Members,
+    Near,
     Rows,
     add_multiple,
     dot,
     entry,
     products,
+    products_at,
     write,
 )
 from cadlag.network.images import flip_image
 
 GATHERED = 512  # rows at once
+SLACK = 1e-6  # above what rounding to single precision leaves of a sine
 
 
 @njit(**COMPILED)
@@ -36,22 +40,56 @@ def start_of_window(rng: np.random.Generator, present: float, width: float) -> f
 
 
 @njit(**COMPILED)
-def crossings(XT: Array, e: Array, f: Array, low: float, high: float) -> tuple[np.ndarray, Array]:
+def sine_between(unit: Array, direction: Array) -> float:
+    """Sine of the angle from a unit vector to a direction, 1 where it is obtuse."""
+    along, square = dot(unit, direction), 0.0
+    for k in range(len(unit)):
+        gap = direction[k] - along * unit[k]
+        square += gap * gap
+    return math.sqrt(square / dot(direction, direction)) if along > 0.0 else 1.0
+
+
+@njit(**COMPILED)
+def rows_in_reach(j: int, e: Array, f: Array, low: float, high: float, near: Near) -> np.ndarray:
+    """Rows that may flip between two angles less than π apart: no direction between is farther than both ends."""
+    one = sine_between(near.directions[j], combined(math.cos(low), e, math.sin(low), f))
+    other = sine_between(near.directions[j], combined(math.cos(high), e, math.sin(high), f))
+    reach, sines, count = np.float32(SLACK + (1.0 + SLACK) * max(one, other)), near.sines[j], 0
+    for i in range(len(sines)):
+        count += sines[i] <= reach
+    found, count = np.empty(count, dtype=np.int64), 0
+    for i in range(len(sines)):
+        if sines[i] <= reach:
+            found[count] = i
+            count += 1
+    return found
+
+
+@njit(**COMPILED)
+def crossings(
+    j: int, e: Array, f: Array, low: float, high: float, rows: Rows, near: Near
+) -> tuple[np.ndarray, Array]:  # fmt: skip
     """The rows that flip between two angles, in the order in which they do, and where, from low to high."""
-    n, along, across = XT.shape[1], products(XT, e), products(XT, f)
-    rows, angles, count = np.empty(n, dtype=np.int64), np.empty(n), 0
+    some = len(near.sines) > 0 and high - low < math.pi
+    if some:
+        looked_at = rows_in_reach(j, e, f, low, high, near)
+        along, across = products_at(rows.X, looked_at, e), products_at(rows.X, looked_at, f)
+    else:
+        looked_at, along, across = np.empty(0, dtype=np.int64), products(rows.XT, e), products(rows.XT, f)
+    n, count = len(along), 0
+    flipped, angles = np.empty(n, dtype=np.int64), np.empty(n)
     c_low, s_low, c_high, s_high = math.cos(low), math.sin(low), math.cos(high), math.sin(high)
     for i in range(n):
         a, b = along[i], across[i]
         if (c_low * a + s_low * b >= 0.0) != (c_high * a + s_high * b >= 0.0):
             theta = math.atan2(-a, b)
-            rows[count] = i
+            flipped[count] = looked_at[i] if some else i
             angles[count] = min(theta + math.pi * math.ceil((low - theta) / math.pi), high)
             count += 1
     order, flipping, ends = np.argsort(angles[:count]), np.empty(count, dtype=np.int64), np.empty(count + 2)
     ends[0], ends[count + 1] = low, high
     for at in range(count):
-        flipping[at], ends[at + 1] = rows[order[at]], angles[order[at]]
+        flipping[at], ends[at + 1] = flipped[order[at]], angles[order[at]]
     return flipping, ends
 
 
