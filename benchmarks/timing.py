@@ -59,7 +59,7 @@ def lapack_tasks(matrix: np.ndarray) -> dict[str, Callable[[], float]]:
 
 def likelihood_tasks(model: KernelProcess, position: np.ndarray) -> dict[str, Callable[[], float]]:
     """Value and gradient of a model, each followed by LAPACK's part of it on the very same matrix."""
-    _, _, correlation = model._observe(model.scales(position))
+    _, correlation = model.observe(position)
     alone = lapack_tasks(correlation.copy())
     return {
         "value": lambda: seconds_of(lambda: model.log_likelihood(position)),

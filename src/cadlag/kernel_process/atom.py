@@ -1,13 +1,16 @@
 """ψ(x*) | y, scales ~ N(μ*, V*): one draw of the kernel process, conditioned on the data."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cadlag.linalg import gaussian
+from cadlag.kernel_process.neighbors import Neighbors
+from cadlag.linalg import gaussian, vecchia
 from cadlag.linalg.gaussian import Array
 
+AT_ONCE = 512  # rows of P
 Points = Any  # what a process carries for a set of inputs, `log_variance` among it: kernels.Layers, or several of them
 
 
@@ -34,13 +37,19 @@ class Scales:
 
 
 class Process(Protocol):
-    """What an atom asks of its process."""
+    """What an atom and a covariance ask of their process."""
 
     def layers(self, scales: Any, X: Array | None = None) -> Points:
         """The recursion at given scales and inputs."""
 
     def cross(self, rows: Points, columns: Points) -> Array:
         """Correlations of the function between two sets of inputs."""
+
+    def correlate(self, points: Points, weight: Array) -> Array:
+        """The lower triangle of the correlations of the observations."""
+
+    def local(self, points: Points, weight: Array) -> Any:
+        """These correlations within sets of rows."""
 
 
 @dataclass(frozen=True)
@@ -88,3 +97,92 @@ class Atom:
         cross = self.model.cross(new, self.points)
         own = self.model.cross(new, new)
         return self.conditioner.joint(cross, own, new.log_variance + self.scales.log_output)
+
+
+class Asked(NamedTuple):
+    """New inputs and their neighbours: layers, N(x*), b*, d*, log variance of the function."""
+
+    points: Points
+    rows: NDArray[np.int32]
+    b: Array
+    d: Array
+    log_signal: Array
+
+
+@dataclass(frozen=True)
+class LocalAtom:
+    """One draw, conditioned on the data row by row: a new row asks its nearest training rows, whoever else is new.
+
+    Attributes
+    ----------
+    model
+        The process.
+    scales
+        Its scales.
+    points
+        Layers of the training inputs.
+    data
+        The observations.
+    neighbors
+        Which rows a new one asks.
+    """
+
+    model: Process
+    scales: Scales
+    points: Points
+    data: gaussian.Observed
+    neighbors: Neighbors
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise on a new observation (the mean of the rows' when they differ)."""
+        return float(np.mean(np.exp(self.scales.log_noise)))
+
+    def given_neighbors(self, X: Array) -> "Asked":
+        """What new inputs make of their neighbours."""
+        new, rows = self.model.layers(self.scales, X), self.neighbors.asked(X)
+        n, (m, count) = len(self.data.scaled), rows.shape
+        pairs = self.model.local(self.points, self.data.weight).beside(self.model.local(new, np.ones(m)))
+        members = np.column_stack((np.arange(n, n + m, dtype=np.int32), rows))
+        sizes = np.full(m, count + 1, dtype=np.int32)
+        coefficients, variances = vecchia.conditionals(pairs, members, sizes, self.neighbors.n_threads)
+        log_signal = new.log_variance + self.scales.log_output
+        return Asked(new, rows, -coefficients[:, 1:], np.maximum(variances, 0.0), log_signal)
+
+    def _mean(self, asked: "Asked") -> Array:
+        return (asked.b * self.data.scaled[asked.rows]).sum(axis=1) * np.exp(0.5 * asked.log_signal)
+
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the function, (m,) each."""
+        asked = self.given_neighbors(X)
+        return self._mean(asked), np.exp(asked.log_signal) * asked.d
+
+    def mean(self, X: Array) -> Array:
+        """Mean of the function alone, (m,)."""
+        return self.moments(X)[0]
+
+    def joint(self, X: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the function: f_s - b_sᵀỹ and f_t - b_tᵀỹ under the process itself."""
+        asked = self.given_neighbors(X)
+        B = np.zeros((len(X), len(self.data.scaled)))
+        np.put_along_axis(B, asked.rows, asked.b, axis=1)
+        cross = self.model.cross(asked.points, self.points) * self.data.weight
+        both = cross @ B.T
+        own = self.model.cross(asked.points, asked.points) - both - both.T + self._through(B)
+        np.fill_diagonal(own, asked.d)
+        sd = np.exp(0.5 * asked.log_signal)
+        return self._mean(asked), own * np.outer(sd, sd)
+
+    def _through(self, B: Array) -> Array:
+        """BPBᵀ, with as much of P as rows are asked, some of them at a time."""
+        rows = np.flatnonzero(B.any(axis=0))
+        total, B = np.zeros((len(B), len(B))), B[:, rows]
+        points, weight = self.model.layers(self.scales, self.neighbors.X[rows]), self.data.weight[rows]
+        for start in range(0, len(rows), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            here = self.model.layers(self.scales, self.neighbors.X[rows[some]])
+            part = self.model.cross(here, points) * np.outer(weight[some], weight)
+            own = np.arange(len(part))
+            part[own, start + own] = 1.0
+            total += B[:, some] @ (part @ B.T)
+        return 0.5 * (total + total.T)

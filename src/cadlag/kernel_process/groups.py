@@ -80,6 +80,10 @@ class GroupedProcess(KernelProcess):
     n_groups: int = 1
     n_centred: int = 0
 
+    def __post_init__(self) -> None:
+        if self.neighbors is not None:
+            raise ValueError("a process with centres or groups has its covariance in full: it takes no neighbours")
+
     @cached_property
     def one(self) -> KernelProcess:
         """The process of one group, without centre."""
@@ -185,7 +189,7 @@ class GroupedProcess(KernelProcess):
     def _part_buffer(self, group: int) -> Array:
         return self._buffer(f"group {group}")
 
-    def _correlate(self, points: Parts, weight: Array) -> Array:
+    def correlate(self, points: Parts, weight: Array) -> Array:
         """Σ_g ω_g ω_gᵀ∘ρ_g with ω_g = w a_g below the diagonal; the terms stay in buffers for the reverse mode."""
         total = self._buffer()
         total[:] = 0.0

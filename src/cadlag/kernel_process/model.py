@@ -12,7 +12,7 @@ Noise and its prior are the likelihood's. Level β of the target is prior × lik
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from cadlag import kernels
-from cadlag.kernel_process.atom import Atom, Points, Scales
+from cadlag.kernel_process.atom import Points, Scales
+from cadlag.kernel_process.covariance import DENSE, Dense, Sparse
+from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.likelihood import GAUSSIAN, Gaussian
 from cadlag.linalg import gaussian
 from cadlag.linalg.gaussian import Array
+from cadlag.linalg.low_rank import Columns
 from cadlag.model import Model
 from cadlag.names import distinct, labels_beside
 from cadlag.sampling.ladder import PowerLadder
@@ -53,6 +56,8 @@ class KernelProcess(PowerLadder, Model):
         Which scales are random.
     likelihood
         The law of responses given the function.
+    neighbors
+        Whom each row asks, where the covariance is that of Vecchia; None for the full one.
     """
 
     X: Array
@@ -62,6 +67,7 @@ class KernelProcess(PowerLadder, Model):
     depth: int = 1
     preset: str = "theorem"
     likelihood: Gaussian = GAUSSIAN
+    neighbors: Neighbors | None = None
     _buffers: dict[tuple[str, int], Array] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -88,7 +94,12 @@ class KernelProcess(PowerLadder, Model):
     @property
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
-        return float(len(self.y)) ** 3 / 3.0
+        return self.form.operations(len(self.y))
+
+    @cached_property
+    def form(self) -> Dense | Sparse:
+        """How the covariance of the observations is held."""
+        return DENSE if self.neighbors is None else Sparse(self.neighbors)
 
     @property
     def noise_variance(self) -> float | Array | None:
@@ -185,43 +196,44 @@ class KernelProcess(PowerLadder, Model):
             self._buffers[key] = np.zeros((len(self.y), len(self.y)))
         return self._buffers[key]
 
-    def _correlate(self, points: Points, weight: Array) -> Array:
-        """Correlations of the observations, in a buffer."""
+    def correlate(self, points: Points, weight: Array) -> Array:
+        """The lower triangle of the correlations of the observations, in a buffer."""
         return kernels.correlations(points, weight, self._buffer())
 
-    def _observe(self, scales: Scales, floor: float = 0.0) -> tuple[Points, gaussian.Observed, Array]:
+    def local(self, points: Points, weight: Array) -> Any:
+        """Correlations of the observations within sets of rows."""
+        return kernels.LocalPairs.of(points, weight)
+
+    def _observe(self, scales: Scales, floor: float = 0.0) -> tuple[Points, gaussian.Observed]:
         points = self.layers(scales)
         log_noise = np.logaddexp(scales.log_noise, 2.0 * math.log(floor)) if floor > 0.0 else scales.log_noise
-        data = gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
-        return points, data, self._correlate(points, data.weight)
+        return points, gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
 
     def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
         """The observations in units of their standard deviations, and the lower triangle of their correlations."""
-        return self._observe(self.scales(position), floor)[1:]
+        points, data = self._observe(self.scales(position), floor)
+        return data, self.correlate(points, data.weight)
 
-    def log_likelihood(
-        self, position: Array, floor: float = 0.0, marginal: Callable[..., float] = gaussian.log_marginal
-    ) -> float:
-        """log p(y | scales, noise), -inf where the covariance cannot be factorised."""
+    def log_likelihood(self, position: Array, floor: float = 0.0, columns: Columns | None = None) -> float:
+        """log p(y | scales, noise), -inf where the covariance cannot be factorised; columns may be added to it."""
         if len(self.y) == 0:
             return 0.0
         try:
-            data, correlation = self.observe(position, floor)
-            value = marginal(correlation, data)
+            value = self.form.log_marginal(self, *self._observe(self.scales(position), floor), columns)
         except gaussian.NotPositiveDefiniteError:
             return -math.inf
         return value if math.isfinite(value) else -math.inf
 
     def log_likelihood_gradient(
-        self, position: Array, floor: float = 0.0, marginal: Callable[..., Any] = gaussian.log_marginal_gradient
+        self, position: Array, floor: float = 0.0, columns: Columns | None = None
     ) -> tuple[float, Array]:
         """Log likelihood and its gradient (zero where it is -inf)."""
         failed = -math.inf, np.zeros(self.dimension)
         if len(self.y) == 0:
             return 0.0, np.zeros(self.dimension)
+        points, data = self._observe(self.scales(position), floor)
         try:
-            points, data, correlation = self._observe(self.scales(position), floor)
-            found = marginal(correlation, data)
+            found = self.form.log_marginal_gradient(self, points, data, columns)
         except gaussian.NotPositiveDefiniteError:
             return failed
         gradient = np.zeros(self.dimension)
@@ -280,17 +292,16 @@ class KernelProcess(PowerLadder, Model):
 
     # Given the scales ------------------------------------------------------------------------------------------------
 
-    def condition(self, position: Array) -> Atom:
+    def condition(self, position: Array) -> Any:
         """The Gaussian process that one draw stands for, given the data."""
         return self.condition_observed(position)[0]
 
-    def condition_observed(self, position: Array) -> tuple[Atom, gaussian.Observed]:
+    def condition_observed(self, position: Array) -> tuple[Any, gaussian.Observed]:
         """The Gaussian process that one draw stands for, and the observations that it was conditioned on."""
         scales = self.scales(position)
-        points, data, correlation = self._observe(scales)
-        return Atom(self, scales, points, gaussian.condition(correlation, data)), data
+        points, data = self._observe(scales)
+        return self.form.condition(self, scales, points, data), data
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
         """Each row given the scales and all the others."""
-        _, data, correlation = self._observe(self.scales(position))
-        return gaussian.leave_one_out(correlation, data)
+        return self.form.leave_one_out(self, *self._observe(self.scales(position)))

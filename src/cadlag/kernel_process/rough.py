@@ -108,9 +108,13 @@ class RoughProcess(KernelProcess):
         """Correlations of the function between two sets of inputs, (m, n)."""
         return kernels.cross_correlations_of_both(rows.unit, rows.shares, columns.unit, columns.shares)
 
-    def _correlate(self, points: RoughPoints, weight: Array) -> Array:
-        """Correlations of the observations, in a buffer."""
+    def correlate(self, points: RoughPoints, weight: Array) -> Array:
+        """The lower triangle of the correlations of the observations, in a buffer."""
         return kernels.correlations_of_both(points.unit, weight * points.shares, self._buffer())
+
+    def local(self, points: RoughPoints, weight: Array) -> kernels.LocalPairsOfBoth:
+        """Correlations of the observations within sets of rows."""
+        return kernels.LocalPairsOfBoth.of(points.unit, weight * points.shares)
 
     def _pull_back(
         self, points: RoughPoints, data: gaussian.Observed, marginal: gaussian.MarginalGradient, gradient: Array

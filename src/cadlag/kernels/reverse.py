@@ -25,13 +25,15 @@ from numba import njit
 from cadlag.kernels.arc_cosine import SUMS, Array, activate_with_slope
 from cadlag.kernels.recursion import Layers, angle_rows, deepen_angles, dot_rows, map_row
 
+Adjoint = Array | tuple[Array, Array]
+
 # Helpers are written into their callers: as functions of their own, whose sums may be reordered, they have been seen to
 # give other bits when freshly compiled than when read from the cache, so that draws depended on the worker.
 _HELPER = {"inline": "always", **SUMS}
 
 
 @njit(**_HELPER)
-def _pull_row(
+def pull_row(
     k: int, adjoint: Array, slope: Array, scale: Array, cosine: Array, b: Array, q_sum: Array, e_sum: Array
 ) -> None:
     """adjoint <- adjoint·scale_k scale_h·ρ'; add Q_k = Σ_h c̄ c and E_k = Σ_h c̄ b_h on both sides of each pair."""
@@ -51,7 +53,7 @@ def _pull_row(
 
 
 @njit(**_HELPER)
-def _add_products(k: int, adjoint: Array, unit: Array, total: Array) -> None:
+def add_products(k: int, adjoint: Array, unit: Array, total: Array) -> None:
     """total_j += û_kj Σ_{h<k} c̄_kh û_hj."""
     p = unit.shape[0]
     j = 1
@@ -88,23 +90,20 @@ def _reverse_smooth(
         activate_with_slope(order, cosine[depth], rho, slope[depth], k)
         row, scale = adjoint[k], weight
         for layer in range(depth, 0, -1):
-            _pull_row(k, row, slope[layer], scale, cosine[layer], b[layer - 1], q_sum[layer], e_sum[layer])
+            pull_row(k, row, slope[layer], scale, cosine[layer], b[layer - 1], q_sum[layer], e_sum[layer])
             scale = g[layer - 1]
-        _pull_row(k, row, slope[0], scale, cosine[0], unit[0], q_sum[0], e_sum[0])
-        _add_products(k, row, unit, total)
+        pull_row(k, row, slope[0], scale, cosine[0], unit[0], q_sum[0], e_sum[0])
+        add_products(k, row, unit, total)
 
 
-@njit(**SUMS)
-def _reverse_all(
-    order: int, unit: Array, b: Array, g: Array, weight: Array, adjoint: Array, carried: Array, total: Array,
+@njit(**_HELPER)
+def _reverse_diagonals(
+    order: int, unit: Array, b: Array, g: Array, q_sum: Array, e_sum: Array, u_adjoint: Array, total: Array,
     by_scale: Array, moved: Array,
 ) -> None:  # fmt: skip
-    """The pairs first, then the diagonals from the last layer down."""
+    """From the last layer down; `u_adjoint`, that of log Σ_K, is overwritten."""
     p, n = unit.shape
     depth = b.shape[0]
-    q_sum, e_sum = np.zeros((depth + 1, n)), np.zeros((depth + 1, n))
-    _reverse_smooth(order, unit, b, g, weight, adjoint, total, q_sum, e_sum)
-    u_adjoint = carried.copy()
     for layer in range(depth - 1, -1, -1):
         for k in range(n):
             b_k, g_k = b[layer, k], g[layer, k]
@@ -117,6 +116,27 @@ def _reverse_all(
     for j in range(len(moved)):
         for k in range(n):
             moved[j] += unit[j + 1, k] * (e_sum[0, k] + unit[0, k] * (2.0 * order * u_adjoint[k] - q_sum[0, k]))
+
+
+@njit(**SUMS)
+def _reverse_all(
+    order: int, unit: Array, b: Array, g: Array, weight: Array, adjoint: Array, carried: Array, total: Array,
+    by_scale: Array, moved: Array,
+) -> None:  # fmt: skip
+    """The pairs first, then the diagonals."""
+    n, depth = unit.shape[1], b.shape[0]
+    q_sum, e_sum = np.zeros((depth + 1, n)), np.zeros((depth + 1, n))
+    _reverse_smooth(order, unit, b, g, weight, adjoint, total, q_sum, e_sum)
+    _reverse_diagonals(order, unit, b, g, q_sum, e_sum, carried.copy(), total, by_scale, moved)
+
+
+@njit(**SUMS)
+def _reverse_sums(
+    order: int, unit: Array, b: Array, g: Array, q_sum: Array, e_sum: Array, carried: Array, total: Array,
+    by_scale: Array,
+) -> None:  # fmt: skip
+    """The diagonals alone."""
+    _reverse_diagonals(order, unit, b, g, q_sum, e_sum, carried.copy(), total, by_scale, np.empty(0))
 
 
 @njit(**_HELPER)
@@ -181,6 +201,27 @@ def _add_moves(
         moved[j] += 2.0 * s
 
 
+@njit(**_HELPER)
+def pull_step_row(
+    k: int, row: Array, unit: Array, inputs: Array, roots: Array, norm: Array, g: Array, weight: Array, theta: Array,
+    work: Array, versine: Array, total: Array, log_q: Array, moved: Array,
+) -> None:  # fmt: skip
+    """Pull the pair adjoints of one row back through all layers at δ = 0, recomputing its angles."""
+    depth = g.shape[0]
+    angle_rows(inputs[:, k], norm[k], inputs, roots, norm, k, theta[0], work)
+    for layer in range(depth):
+        theta[layer + 1, :k] = theta[layer, :k]
+        deepen_angles(g[layer, k] * g[layer, k], theta[layer + 1], k)
+    w, last = weight[k], theta[depth]
+    for h in range(k):
+        row[h] *= -w * weight[h] * last[h] * (1.0 / math.pi)
+    for layer in range(depth, 0, -1):
+        log_q[layer] += _pull_angles(g[layer - 1, k] ** 2, theta[layer - 1], theta[layer], row, k)
+    _pull_first_angles(k, theta[0], work[0], row, versine, work[1])
+    _add_square_differences(k, row, unit, inputs, roots, norm, work[1], work[2], total)
+    _add_moves(k, row, unit, inputs, roots, norm, work[1], work[2], moved)
+
+
 @njit(**SUMS)
 def _reverse_step(
     unit: Array, inputs: Array, roots: Array, norm: Array, g: Array, weight: Array, adjoint: Array, total: Array,
@@ -189,18 +230,9 @@ def _reverse_step(
     n, depth = unit.shape[1], g.shape[0]
     work, theta, versine = np.empty((4, n)), np.empty((depth + 1, n)), np.zeros(n)
     for k in range(n):
-        angle_rows(inputs[:, k], norm[k], inputs, roots, norm, k, theta[0], work)
-        for layer in range(depth):
-            theta[layer + 1, :k] = theta[layer, :k]
-            deepen_angles(g[layer, k] * g[layer, k], theta[layer + 1], k)
-        row, w, last = adjoint[k], weight[k], theta[depth]
-        for h in range(k):
-            row[h] *= -w * weight[h] * last[h] * (1.0 / math.pi)
-        for layer in range(depth, 0, -1):
-            log_q[layer] += _pull_angles(g[layer - 1, k] ** 2, theta[layer - 1], theta[layer], row, k)
-        _pull_first_angles(k, theta[0], work[0], row, versine, work[1])
-        _add_square_differences(k, row, unit, inputs, roots, norm, work[1], work[2], total)
-        _add_moves(k, row, unit, inputs, roots, norm, work[1], work[2], moved)
+        pull_step_row(
+            k, adjoint[k], unit, inputs, roots, norm, g, weight, theta, work, versine, total, log_q, moved
+        )  # fmt: skip
     for j in range(len(total)):
         total[j] -= np.sum(unit[j + 1] * unit[j + 1] * versine)
     for j in range(len(moved)):
@@ -208,12 +240,15 @@ def _reverse_step(
 
 
 def reverse(
-    points: Layers, weight: Array, adjoint: Array, log_variance_adjoint: Array, moved: Array | None = None
+    points: Layers, weight: Array, adjoint: Adjoint, log_variance_adjoint: Array, moved: Array | None = None
 ) -> tuple[Array, Array]:
     """Reverse mode: the gradient with respect to `log_weights` and `log_scales` of :func:`layers`.
 
-    `adjoint` is overwritten.
+    `adjoint` holds the derivatives by the pairs and is overwritten, or what `LocalPairs.pull` has left of them: sums
+    for each row, and totals.
     """
+    if isinstance(adjoint, tuple):
+        return _reverse_pulled(points, *adjoint, log_variance_adjoint)
     p, depth = points.unit.shape[0] - 1, points.b.shape[0]
     total, by_shift = np.zeros(p), np.empty(0) if moved is None else moved
     if points.order == 0:
@@ -229,4 +264,18 @@ def reverse(
         points.order, points.unit, points.b, points.g, weight, adjoint, log_variance_adjoint, total, by_scale, by_shift
     )
     by_shift *= points.roots[: len(by_shift)] / points.roots[p]
+    return total, by_scale
+
+
+def _reverse_pulled(points: Layers, sums: Array, totals: Array, log_variance_adjoint: Array) -> tuple[Array, Array]:
+    """The diagonals, after the pairs."""
+    p, depth = points.unit.shape[0] - 1, points.b.shape[0]
+    total, by_scale = totals[:p].copy(), np.zeros(depth)
+    if points.order == 0:
+        total -= (points.unit[1:] ** 2 * sums[0]).sum(axis=1)
+        return total, totals[p + 1 :] * (points.b[:, 0] ** 2 if depth else 1.0)
+    _reverse_sums(
+        points.order, points.unit, points.b, points.g, sums[: depth + 1], sums[depth + 1 :], log_variance_adjoint,
+        total, by_scale,
+    )  # fmt: skip
     return total, by_scale

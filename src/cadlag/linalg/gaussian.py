@@ -128,7 +128,8 @@ class MarginalGradient:
     value
         ℓ.
     pairs
-        Derivative by each P_kh, k > h, as strict lower triangle: ββᵀ - P⁻¹.
+        Derivative by each P_kh, k > h, as strict lower triangle: ββᵀ - P⁻¹; of a sparse precision what the kernels
+        have made of it (:class:`cadlag.linalg.vecchia.Pulled`).
     log_signal
         Derivative by the log process variance of each observation, all other things in P equal.
     log_noise
@@ -136,7 +137,7 @@ class MarginalGradient:
     """
 
     value: float
-    pairs: Array
+    pairs: Any
     log_signal: Array
     log_noise: Array
 

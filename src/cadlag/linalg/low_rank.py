@@ -96,6 +96,13 @@ def precision_of_sums(factor: Array, variances: Array, noise: float) -> Array:
 # Columns added to a full covariance ----------------------------------------------------------------------------------
 
 
+class Columns(NamedTuple):
+    """Columns Φ added to the observations, and the prior variances a_j² of their weights."""
+
+    Phi: Array
+    variances: Array
+
+
 class _Whitened(NamedTuple):
     """H = U⁻ᵀD^-½Φ and z = U⁻ᵀỹ, with log N(y; 0, D^½PD^½ + ΦA²Φᵀ), L and c."""
 

@@ -4,12 +4,11 @@ The output weights are integrated out: y ~ N(0, ΦA²Φᵀ + cΣ_K + σ²I).
 """
 
 import math
-from functools import partial
 
 import numpy as np
 
 from cadlag.kernel_process.model import KernelProcess
-from cadlag.linalg.low_rank import log_marginal_gradient_with_columns, log_marginal_with_columns
+from cadlag.linalg.low_rank import Columns
 from cadlag.network.scales import LOG_LEAST
 from cadlag.sampling.contract import Array
 
@@ -31,7 +30,7 @@ class GivenUnits:
 
     def __init__(self, process: KernelProcess, columns: Array, variances: Array) -> None:
         self.process = process
-        self.columns, self.variances = columns, variances
+        self.columns = Columns(columns, variances)
 
     @property
     def dimension(self) -> int:
@@ -51,8 +50,7 @@ class GivenUnits:
 
     def log_likelihood_at(self, position: Array, level: float) -> float:
         """log p(y | units, position) with a noise floor."""
-        marginal = partial(log_marginal_with_columns, columns=self.columns, variances=self.variances)
-        return self.process.log_likelihood(position, level, marginal)
+        return self.process.log_likelihood(position, level, self.columns)
 
     def log_target(self, position: Array, level: float) -> float:
         """log prior + log likelihood."""
@@ -66,6 +64,5 @@ class GivenUnits:
         prior, by_prior = self.process.log_prior_gradient(position)
         if not math.isfinite(prior):
             return prior, np.nan_to_num(by_prior)
-        marginal = partial(log_marginal_gradient_with_columns, columns=self.columns, variances=self.variances)
-        value, gradient = self.process.log_likelihood_gradient(position, level, marginal)
+        value, gradient = self.process.log_likelihood_gradient(position, level, self.columns)
         return prior + value, by_prior + gradient

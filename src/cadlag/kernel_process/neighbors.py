@@ -1,0 +1,113 @@
+"""N(i): the nearest earlier rows under the process's own correlation, |û_i - û_h| at pilot scales.
+
+û = (1, √w∘x)/√A are the first layer's unit vectors, whose angles decide every correlation of the process. The order is
+random, from a fixed seed, so that neighbours are a function of the rows, the pilot scales and m. They are found in
+k-d trees over prefixes of the order that double: O(n m log n).
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from cadlag import kernels
+from cadlag.linalg.gaussian import Array
+from cadlag.linalg.vecchia import Indices, Sets
+from cadlag.sampling.contract import Forgetful
+
+_SEED = 20
+_FIRST = 256  # rows in the first prefix
+_TRIES = 5  # a row that has found fewer earlier rows then keeps those
+
+
+@dataclass(frozen=True)
+class Neighbors(Forgetful):
+    """Whom each row asks, and which rows a new one asks.
+
+    Attributes
+    ----------
+    X
+        The rows, (n, p).
+    log_weights
+        Pilot log weights of the inputs, (p,).
+    n_neighbors
+        m.
+    n_asked
+        How many rows a new row asks.
+    n_threads
+        Threads that share the rows; results do not depend on it.
+    """
+
+    X: Array
+    log_weights: Array
+    n_neighbors: int
+    n_asked: int
+    n_threads: int = 1
+    _asked: dict[bytes, Indices] = field(default_factory=dict, repr=False, compare=False)
+
+    def directions(self, X: Array) -> Array:
+        """û of some inputs, a row each."""
+        return np.ascontiguousarray(kernels.layers(X, self.log_weights, np.empty(0), 1).unit.T)
+
+    @cached_property
+    def sets(self) -> Sets:
+        """S_i."""
+        return Sets.of(nearest_earlier(self.directions(self.X), self.n_neighbors))
+
+    @cached_property
+    def _tree(self) -> cKDTree:
+        return cKDTree(self.directions(self.X))
+
+    def asked(self, X: Array) -> Indices:
+        """The rows nearest to each new input, nearest first, (m, n_asked)."""
+        key = X.tobytes()
+        if key not in self._asked:
+            self._asked.clear()  # draws ask one after the other, of the same inputs
+            self._asked[key] = self.nearest(X, self.n_asked)
+        return self._asked[key]
+
+    def nearest(self, X: Array, count: int) -> Indices:
+        """So many rows nearest to each input, nearest first."""
+        wanted = np.arange(1, min(count, len(self.X)) + 1)
+        return np.asarray(self._tree.query(self.directions(X), wanted)[1], dtype=np.int32)
+
+
+def nearest_earlier(places: Array, m: int) -> Indices:
+    """The m nearest of the rows that come earlier in a random order, nearest first, -1 where there are fewer."""
+    n = len(places)
+    order = np.random.default_rng(_SEED).permutation(n)
+    found, first = np.full((n, min(m, n - 1)), -1, dtype=np.int32), 0
+    stop = _FIRST
+    while first < n:
+        stop = min(stop, n)
+        prefix = order[:stop]
+        found[order[first:stop]] = _among(places[prefix], first, found.shape[1], prefix)
+        first, stop = stop, 2 * stop
+    return found
+
+
+def _among(places: Array, first: int, m: int, rows: NDArray[np.int64]) -> Indices:
+    """Of one prefix, for its rows from `first` on."""
+    tree, stop = cKDTree(places), len(places)
+    out, left, count = np.full((stop - first, m), -1, dtype=np.int32), np.arange(first, stop), 2 * m + 2
+    for _ in range(_TRIES if m else 0):
+        count = min(count, stop)
+        near = np.asarray(tree.query(places[left], np.arange(1, count + 1))[1])
+        earlier = near < left[:, None]
+        kept = earlier & (earlier.cumsum(axis=1) <= m)
+        enough = kept.sum(axis=1) >= np.minimum(left, m)
+        out[left - first] = _packed(rows[near], kept, m)
+        left, count = left[~enough], 2 * count
+        if len(left) == 0:
+            break
+    return out
+
+
+def _packed(near: NDArray[np.int64], kept: NDArray[np.bool_], m: int) -> Indices:
+    """What is kept of each row, moved to its front."""
+    out = np.full((len(near), m), -1, dtype=np.int32)
+    row, column = np.nonzero(kept)
+    out[row, kept.cumsum(axis=1)[row, column] - 1] = near[row, column]
+    return out
