@@ -125,7 +125,8 @@ def test_uci_rows_follow_the_index_files(uci):
 
 def test_load_dataset_is_one_door(uci, monkeypatch):
     monkeypatch.setenv("CADLAG_DATA", str(uci))
-    assert sorted(datasets.DATASETS) == ["boston", "concrete", "energy", "sim10d", "sim1d", "sim2d", "yacht"]
+    uci_names = ["boston", "concrete", "energy", "kin8nm", "power"]
+    assert sorted(datasets.DATASETS) == [*uci_names, "sim10d", "sim1d", "sim2d", "yacht"]
     for name in datasets.DATASETS:
         assert load_dataset(name, 2).name == name
     assert np.array_equal(load_dataset("sim2d", 2).y_train, simulate("2d", 2).y_train)

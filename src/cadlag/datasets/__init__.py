@@ -1,4 +1,4 @@
-"""The data of the experiments: the Nile flows, three simulations of functions that jump, four UCI regressions.
+"""The data of the experiments: the Nile flows, three simulations of functions that jump, six UCI regressions.
 
 The simulations are y = f(x) + 0.5 e with e standard normal and
 
@@ -35,6 +35,8 @@ UCI_FEATURES: dict[str, tuple[str, ...]] = {
         *("relative_compactness", "surface_area", "wall_area", "roof_area"),
         *("overall_height", "orientation", "glazing_area", "glazing_area_distribution"),
     ),
+    "kin8nm": tuple(f"theta{k}" for k in range(1, 9)),
+    "power": ("temperature", "exhaust_vacuum", "ambient_pressure", "relative_humidity"),
     "yacht": (
         *("buoyancy_position", "prismatic_coefficient", "length_displacement_ratio"),
         *("beam_draught_ratio", "length_beam_ratio", "froude_number"),
@@ -154,7 +156,7 @@ def load_uci(name: str, split: int, directory: str | os.PathLike[str] | None = N
     Parameters
     ----------
     name
-        "boston", "concrete", "energy" or "yacht".
+        "boston", "concrete", "energy", "kin8nm", "power" or "yacht".
     split
         0 to 19.
     directory
@@ -192,7 +194,7 @@ def load_dataset(name: str, seed: int) -> Dataset:
     Parameters
     ----------
     name
-        "sim1d", "sim2d", "sim10d", "boston", "concrete", "energy" or "yacht".
+        "sim1d", "sim2d", "sim10d", "boston", "concrete", "energy", "kin8nm", "power" or "yacht".
     seed
         The replicate of a simulation or the split of a UCI regression.
 

@@ -25,11 +25,13 @@ FILES = (
     *("data.txt", "index_features.txt", "index_target.txt"),
     *(f"index_{part}_{split}.txt" for split in range(N_SPLITS) for part in ("train", "test")),
 )
-_FOLDERS = {"boston": "bostonHousing"}  # where the source has another name than we
+_FOLDERS = {"boston": "bostonHousing", "power": "power-plant"}  # where the source has another name than we
 CHECKSUMS = {
     "boston": "61cdd5a99f339060d1cf9473ec304a477819f240c043dc8b134e2429040b186d",
     "concrete": "22b5bbcdc7dd02cf894dced9adf370b8075fd68a269687cd3f85276b7b218b3f",
     "energy": "60e4156e84b362e8f608696b7a1675d3b24fbd84bc205226c5ff3f77d3fdab7c",
+    "kin8nm": "91be8f49c51cdf7a525bb342912847e557cae14bcfad99bc704e26ad7e1033be",
+    "power": "568713338c047a400164870851cc6c11e6d0094e233bfa547d43bd7e0048d00c",
     "yacht": "c392ff35377168358c1560ce60f59695e5f40405c4eeae2e92f83dbba2d4cfdd",
 }
 _SECONDS, _MOST_BYTES = 20.0, 10_000_000
