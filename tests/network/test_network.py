@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import halfcauchy, kstest, multivariate_normal, norm
 
+from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.likelihood import Gaussian
 from cadlag.linalg.low_rank import log_marginal_of_sums
 from cadlag.network.breaks import Planes, cluster_planes, jumps_between
@@ -28,7 +29,7 @@ from cadlag.network.columns import (
     take_out,
 )
 from cadlag.network.directions import mean_weights, residual_at
-from cadlag.network.images import squares_in_window, squares_on_lattice, weigh_candidates
+from cadlag.network.images import image_of, squares_in_window, weigh_candidates
 from cadlag.network.lattice import candidate, column_of, columns_of, ellipse, record, score
 from cadlag.network.model import StableNetwork
 from cadlag.network.scales import exchange_scales, shift_largest, walk_noise, walk_tau
@@ -256,11 +257,92 @@ def members_of(rows, units):
     return Members(units.W, units.log_s, units.kinds, near_of(rows.X, units.W))
 
 
-GROUNDS = [{}, {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))}, {"bulk_depth": 1}]
+FEW_NEIGHBORS = Neighbors(X, np.zeros(4), 3, 5)
+SPARSE = {"bulk_depth": 1, "neighbors": FEW_NEIGHBORS}
+GROUNDS = [
+    {},
+    {"likelihood": Gaussian(np.linspace(0.5, 2.0, N))},
+    {"bulk_depth": 1},
+    SPARSE,
+    {**SPARSE, "rough": True, "likelihood": Gaussian(np.linspace(0.5, 2.0, N))},
+]
 
 
 def copy_of(fit):
     return Explained(*(part.copy() for part in fit))
+
+
+@pytest.mark.parametrize(
+    "options", [SPARSE, {**SPARSE, "rough": True, "likelihood": Gaussian(np.linspace(0.01, 2.0, N))}]
+)
+@pytest.mark.parametrize(("log_v", "level"), [(-14.0, 0.0), (-25.0, 0.1), (2.0, 0.0)])
+def test_units_on_a_sparse_precision_against_its_dense_formula(options, log_v, level):
+    """The likelihood in fifty digits, given columns, variances and the numbers of U."""
+    model = network(**options)
+    for seed in range(4):
+        units = model.read(model.sample_prior(np.random.default_rng(seed)))
+        units = units._replace(log_v=log_v) if model.noise_variance is None else units
+        ground, Phi = model.ground(units, level), model.columns(units)
+        U = np.zeros((N, N))
+        for j, (members, size) in enumerate(zip(ground.V.sparse.sets.members, ground.V.sparse.sets.sizes)):
+            U[members[:size], j] = ground.V.sparse.values[j, :size]
+        assert (U != 0.0).sum() <= 4 * N
+        with mpmath.workdps(50):
+            W, exact = mpmath.diag(ground.omega.tolist()), mpmath.matrix(U.tolist())
+            a = mpmath.diag([mpmath.mpf(float(v)) for v in model.variances(units)])
+            S = (
+                mpmath.inverse(W * exact * exact.T * W)
+                + mpmath.matrix(Phi.tolist()) * a * mpmath.matrix(Phi.tolist()).T
+            )
+            L = mpmath.cholesky(S)
+            z = mpmath.lu_solve(L, mpmath.matrix(Y.tolist()))
+            log_det = 2 * sum(mpmath.log(L[i, i]) for i in range(N))
+            expected = float(-(N * mpmath.log(2 * mpmath.pi) + log_det + (z.T * z)[0]) / 2)
+        scale = 1.0 + float(Y @ Y) / model.row_noise(units, level).min()
+        assert abs(model.log_likelihood_at(model.write(units), level) - expected) / scale <= 1e-9
+
+
+@pytest.mark.parametrize("rough", [False, True])
+@pytest.mark.parametrize("known", [None, np.linspace(0.05, 1.0, N)])
+def test_with_all_rows_for_neighbours_a_sparse_bulk_is_the_full_one(rough, known):
+    """Likelihood, predictions, their covariance, rows left out."""
+    options = {"bulk_depth": 1, "rough": rough, "likelihood": Gaussian(known)}
+    full, sparse = network(**options), network(**options, neighbors=Neighbors(X, np.zeros(4), N - 1, N))
+    new = np.column_stack([np.ones(6), np.random.default_rng(3).uniform(-2.0, 2.0, (6, 3))])
+    for seed in range(5):
+        position = full.sample_prior(np.random.default_rng(seed))
+        assert sparse.log_likelihood_at(position, 0.0) == pytest.approx(full.log_likelihood_at(position, 0.0), rel=1e-8)
+        one, other = full.condition(position), sparse.condition(position)
+        for found, expected in zip((*other.moments(new), *other.joint(new)), (*one.moments(new), *one.joint(new))):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(other.mean(new), one.mean(new), rtol=1e-5, atol=1e-6)
+        for found, expected in zip(sparse.leave_one_out(position), full.leave_one_out(position)):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_what_a_new_row_takes_of_few_neighbours():
+    """Mean b*ᵀ(y - Φw̄)_N + φ*ᵀw̄ and variance d* + kᵀCov(w)k, k = φ* - Φ_Nᵀb*, with Cov(w) by the inverse of V."""
+    model = network(**SPARSE)
+    new = np.column_stack([np.ones(6), np.random.default_rng(3).uniform(-2.0, 2.0, (6, 3))])
+    for seed in range(4):
+        units = model.read(model.sample_prior(np.random.default_rng(seed)))
+        position, Phi, at_new = model.write(units), model.columns(units), model.columns(units, new)
+        ground, process = model.ground(units, 0.0), model.process
+        V = ground.omega[:, None] * ground.V.apply(np.eye(N)) * ground.omega
+        covariance = np.linalg.inv(np.diag(1.0 / model.variances(units)) + Phi.T @ V @ Phi)
+        weights = covariance @ Phi.T @ V @ Y
+        Sigma = process.covariance(model.bulk_position(units), np.vstack([X, new]))
+        noisy = Sigma[:N, :N] + np.diag(model.row_noise(units, 0.0))
+        rows = FEW_NEIGHBORS.asked(new)
+        for k, (found, spread) in enumerate(zip(*model.condition(position).moments(new))):
+            asked, cross = rows[k], Sigma[N + k, rows[k]]
+            b = np.linalg.solve(noisy[np.ix_(asked, asked)], cross)
+            left = at_new[k] - Phi[asked].T @ b
+            mean = b @ (Y - Phi @ weights)[asked] + at_new[k] @ weights
+            assert found == pytest.approx(mean, rel=1e-6, abs=1e-8)
+            assert spread == pytest.approx(
+                Sigma[N + k, N + k] - b @ cross + left @ covariance @ left, rel=1e-6, abs=1e-8
+            )
 
 
 @pytest.mark.parametrize("options", GROUNDS)
@@ -300,7 +382,7 @@ def test_every_arc_of_a_window_and_every_flip(options, width, turned):
     assert ends[arc] <= turned <= ends[arc + 1]
     squares = squares_in_window(4, flipping, arc, signs, rows, fit)
     precision, pull = walk(4, flipping, arc, signs, squares, rows, fit, noise)
-    V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
+    V, residual = rows.V.apply(np.eye(N)), residual_of(rows, fit)
     assert len(flipping) == N if width == np.pi else len(flipping) < N
     for k, theta in enumerate(0.5 * (ends[1:] + ends[:-1])):
         column = np.where(X @ (np.cos(theta) * e + np.sin(theta) * f) >= 0.0, 1.0, -1.0) * rows.omega
@@ -364,12 +446,13 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
                 else rows.omega * model.relu_scale * np.maximum(X @ w, 0.0)
                 for w, kind in zip(directions, kinds)]  # fmt: skip
     np.testing.assert_allclose(columns, expected, rtol=1e-12, atol=1e-14)
-    V, residual = np.eye(N) if len(rows.V) == 0 else rows.V, residual_of(rows, fit)
+    V, residual = rows.V.apply(np.eye(N)), residual_of(rows, fit)
     weighed, images = weigh_candidates(4, kind, True, lattice, rows, fit, model.relu_scale)
     alone, alone_images = weigh_candidates(4, kind, False, lattice, rows, fit, model.relu_scale)
     np.testing.assert_allclose(weighed.squares[:8], alone.squares)
     np.testing.assert_allclose(weighed.overlaps[:8], alone.overlaps)
-    np.testing.assert_allclose(images[:8], alone_images, rtol=1e-10, atol=1e-12)
+    if len(rows.V.full):
+        np.testing.assert_allclose(images[:8], alone_images, rtol=1e-10, atol=1e-12)
     precision, pull = score(weighed, fit, noise)
     for c, column in enumerate(columns):
         assert weighed.squares[c] == pytest.approx(column @ V @ column, rel=1e-10)
@@ -379,7 +462,7 @@ def test_the_lattice_scores_and_records_every_candidate(options, kind, spacing):
         moved, own_kind = copy_of(fit), kind if c < 8 else 1 - kind
         chosen = column_of(lattice, c % 8, own_kind, rows.omega, model.relu_scale)
         np.testing.assert_array_equal(chosen, column)
-        record(4, c, chosen, images[c] if len(images) else chosen, weighed, moved)
+        record(4, c, chosen, images[c] if len(images) else image_of(chosen, rows.V), weighed, moved)
         own = np.where(np.arange(7) == 4, column @ V @ column, overlap)
         np.testing.assert_allclose(moved.gram[4], own, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(moved.images[:, 4], V @ column, rtol=1e-10, atol=1e-12)
@@ -477,9 +560,10 @@ def test_windows_of_many_rows_flip_no_more_of_them():
     assert many.whole == pytest.approx(0.01 * SWEEP.whole) and many.widest == pytest.approx(0.01 * SWEEP.widest)
 
 
-def test_hinges_that_count_no_row_are_nothing():
+@pytest.mark.parametrize("options", [{"bulk_depth": 1}, SPARSE])
+def test_hinges_that_count_no_row_are_nothing(options):
     """To the bit: what rounding leaves of them would be a column, with heavy-tailed weights."""
-    model, rng = network(bulk_depth=1, likelihood=Gaussian(1e-8)), np.random.default_rng(9)
+    model, rng = network(**options, likelihood=Gaussian(1e-8)), np.random.default_rng(9)
     units = model.read(model.sample_prior(rng))
     units.kinds[4], units.W[4] = RELU, [1.0, 0.1, 0.0, 0.1][: X.shape[1]]
     rows, fit, _ = pieces(model, units)
@@ -492,9 +576,10 @@ def test_hinges_that_count_no_row_are_nothing():
     columns_of(lattice, RELU, rows.omega, model.relu_scale, columns)
     nothing = (columns == 0.0).all(axis=1)
     assert 0 < nothing.sum() < 8
-    squares, images = squares_on_lattice(4, RELU, columns, lattice, rows, fit, model.relu_scale)
-    assert (squares[nothing] == 0.0).all() and (images[nothing] == 0.0).all()
-    assert (squares[~nothing] > 0.0).all()
+    weighed, images = weigh_candidates(4, RELU, False, lattice, rows, fit, model.relu_scale)
+    assert (weighed.squares[nothing] == 0.0).all() and (weighed.squares[~nothing] > 0.0).all()
+    if len(images):
+        assert (images[nothing] == 0.0).all()
 
 
 @pytest.mark.parametrize("options", GROUNDS)

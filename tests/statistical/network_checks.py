@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.kernel_process.rough import ROUGH, SMOOTH
 from cadlag.linalg.gaussian import sample_normal
 from cadlag.linalg.low_rank import log_marginal_of_sums
@@ -24,8 +25,10 @@ Array = NDArray[np.float64]
 
 
 def small_network(activation: str, alpha: float, n: int = 8, n_inputs: int = 2, **options: object) -> StableNetwork:
-    """Eight rows of two inputs, three units."""
+    """Eight rows of two inputs, three units; with so many neighbours of each row, where the bulk is to be sparse."""
     X = np.column_stack([np.ones(n), np.random.default_rng(7).uniform(-2.0, 2.0, (n, n_inputs))])
+    if (m := options.pop("n_neighbors", None)) is not None:
+        options["neighbors"] = Neighbors(X, np.zeros(n_inputs + 1), m, m + 1)
     return StableNetwork(X, np.zeros(n), n_units=3, alpha=alpha, activation=activation, **options)
 
 
@@ -41,8 +44,17 @@ def sample_function(rng: np.random.Generator, model: StableNetwork, position: Ar
 
 def sample_data(rng: np.random.Generator, model: StableNetwork, position: Array, level: float = 0.0) -> Array:
     """Responses given the units, with a floor under the noise."""
+    if model.neighbors is not None:
+        return sample_sparse(rng, model, model.read(position), level)
     noise = np.sqrt(model.row_noise(model.read(position), level)) * rng.standard_normal(len(model.X))
     return sample_function(rng, model, position) + noise
+
+
+def sample_sparse(rng: np.random.Generator, model: StableNetwork, units: Units, level: float) -> Array:
+    """Responses whose bulk and noise have a sparse precision: there is no function behind them."""
+    ground, weights = model.ground(units, level), np.sqrt(model.variances(units)) * rng.standard_normal(model.n_units)
+    factor = np.linalg.cholesky(ground.V.apply(np.eye(len(model.y))))
+    return model.columns(units) @ weights + np.linalg.solve(factor.T, rng.standard_normal(len(factor))) / ground.omega
 
 
 def bounded(model: StableNetwork, position: Array) -> Array:
@@ -220,6 +232,7 @@ def bulk(rng: np.random.Generator, held: Held) -> Units:
     return held.kernel._move_bulk(rng, held.units, state, 0.0)[0]
 
 
+SPARSE = {"bulk_depth": 1, "n_neighbors": 2}
 SIGNS, RELUS, INPUTS, BULK = {"activation": "sign"}, {"activation": "relu"}, {"input_scales": True}, {"bulk_depth": 1}
 
 # Settings of small_network and the move.
@@ -235,6 +248,9 @@ MOVES: dict[str, tuple[dict[str, Any], Move]] = {
     "lattice": ({}, visits(0.0, True)),
     "lattice, ReLU": (RELUS, visits(0.0, False)),
     "lattice, bulk": (BULK, visits(0.0, True)),
+    "window of 0.7, sparse bulk": ({**SIGNS, **SPARSE}, visits(0.8, False, 0.7)),
+    "circle, sparse bulk": ({**SIGNS, **SPARSE}, visits(0.8, False)),
+    "lattice, sparse bulk": (SPARSE, visits(0.0, True)),
     "scales": ({}, all_scales),
     **{name: ({}, scale_move(name)) for name in ("exchange", "noise", "amplitude", "shift")},
     "inputs": (INPUTS, all_inputs),
@@ -242,6 +258,7 @@ MOVES: dict[str, tuple[dict[str, Any], Move]] = {
     "inputs, free": (INPUTS, free_inputs),
     "bulk": (BULK, bulk),
     "bulk, rough": ({**BULK, "rough": True}, bulk),
+    "bulk, sparse": ({**SPARSE, "rough": True}, bulk),
 }
 
 

@@ -71,6 +71,12 @@ def test_units_and_bulk(known: Array | None, rough: bool) -> None:
     assert np.abs(z).max() < LARGEST_Z
 
 
+@pytest.mark.parametrize("n_neighbors", [2, pytest.param(0, marks=pytest.mark.slow)])
+def test_units_and_sparse_bulk(n_neighbors: int) -> None:
+    z = paired(small_network("auto", 1.0, bulk_depth=1, rough=True, n_neighbors=n_neighbors), sweeps, 800, 16)
+    assert np.abs(z).max() < LARGEST_Z
+
+
 @pytest.mark.parametrize("options", [{}, {"bulk_depth": 1}, {"likelihood": Gaussian(np.linspace(0.05, 1.0, 8))}])
 def test_sweeps_under_a_floor(options: dict[str, Any]) -> None:
     """The replicas between the posterior and the highest floor."""

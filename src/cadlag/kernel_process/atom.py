@@ -39,6 +39,10 @@ class Scales:
 class Process(Protocol):
     """What an atom and a covariance ask of their process."""
 
+    @property
+    def form(self) -> Any:
+        """How the covariance of the observations is held."""
+
     def layers(self, scales: Any, X: Array | None = None) -> Points:
         """The recursion at given scales and inputs."""
 
@@ -149,13 +153,14 @@ class LocalAtom:
         log_signal = new.log_variance + self.scales.log_output
         return Asked(new, rows, -coefficients[:, 1:], np.maximum(variances, 0.0), log_signal)
 
-    def _mean(self, asked: "Asked") -> Array:
+    def mean_of(self, asked: "Asked") -> Array:
+        """Mean of the function at new inputs."""
         return (asked.b * self.data.scaled[asked.rows]).sum(axis=1) * np.exp(0.5 * asked.log_signal)
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the function, (m,) each."""
         asked = self.given_neighbors(X)
-        return self._mean(asked), np.exp(asked.log_signal) * asked.d
+        return self.mean_of(asked), np.exp(asked.log_signal) * asked.d
 
     def mean(self, X: Array) -> Array:
         """Mean of the function alone, (m,)."""
@@ -171,7 +176,7 @@ class LocalAtom:
         own = self.model.cross(asked.points, asked.points) - both - both.T + self._through(B)
         np.fill_diagonal(own, asked.d)
         sd = np.exp(0.5 * asked.log_signal)
-        return self._mean(asked), own * np.outer(sd, sd)
+        return self.mean_of(asked), own * np.outer(sd, sd)
 
     def _through(self, B: Array) -> Array:
         """BPBᵀ, with as much of P as rows are asked, some of them at a time."""

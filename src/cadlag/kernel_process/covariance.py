@@ -10,7 +10,7 @@ from typing import Any
 from cadlag.kernel_process.atom import Atom, LocalAtom, Points, Process
 from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.linalg import gaussian, low_rank, vecchia
-from cadlag.linalg.gaussian import LeftOut, MarginalGradient, Observed
+from cadlag.linalg.gaussian import Array, LeftOut, MarginalGradient, Observed
 from cadlag.linalg.low_rank import Columns
 
 
@@ -44,6 +44,11 @@ class Dense:
     def leave_one_out(self, process: Process, points: Points, data: Observed) -> LeftOut:
         """Each row given all the others."""
         return gaussian.leave_one_out(process.correlate(points, data.weight), data)
+
+    def precision(self, process: Process, points: Points, data: Observed) -> tuple[Array, float]:
+        """P⁻¹ and its log determinant."""
+        inverse, log_det = gaussian.inverse(process.correlate(points, data.weight))
+        return inverse, -log_det
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,12 @@ class Sparse:
 
     def leave_one_out(self, process: Process, points: Points, data: Observed) -> LeftOut:
         """Each row given all the others."""
-        return vecchia.leave_one_out(self.precision(process, points, data), data)
+        return vecchia.leave_one_out(self.precision(process, points, data)[0], data)
 
-    def precision(self, process: Process, points: Points, data: Observed) -> vecchia.Precision:
-        """V."""
-        return vecchia.factorise(process.local(points, data.weight), self.neighbors.sets, self.neighbors.n_threads)
+    def precision(self, process: Process, points: Points, data: Observed) -> tuple[vecchia.Precision, float]:
+        """V and its log determinant."""
+        found = vecchia.factorise(process.local(points, data.weight), self.neighbors.sets, self.neighbors.n_threads)
+        return found, found.log_det
 
 
 DENSE = Dense()

@@ -209,10 +209,9 @@ class KernelProcess(PowerLadder, Model):
         log_noise = np.logaddexp(scales.log_noise, 2.0 * math.log(floor)) if floor > 0.0 else scales.log_noise
         return points, gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
 
-    def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
-        """The observations in units of their standard deviations, and the lower triangle of their correlations."""
-        points, data = self._observe(self.scales(position), floor)
-        return data, self.correlate(points, data.weight)
+    def observe(self, position: Array, floor: float = 0.0) -> tuple[Points, gaussian.Observed]:
+        """The layers, and the observations in units of their standard deviations."""
+        return self._observe(self.scales(position), floor)
 
     def log_likelihood(self, position: Array, floor: float = 0.0, columns: Columns | None = None) -> float:
         """log p(y | scales, noise), -inf where the covariance cannot be factorised; columns may be added to it."""

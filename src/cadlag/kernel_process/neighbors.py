@@ -5,7 +5,7 @@ random, from a fixed seed, so that neighbours are a function of the rows, the pi
 k-d trees over prefixes of the order that double: O(n m log n).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,10 @@ class Neighbors(Forgetful):
     n_asked: int
     n_threads: int = 1
     _asked: dict[bytes, Indices] = field(default_factory=dict, repr=False, compare=False)
+
+    def of_rows(self, rows: NDArray[np.int_]) -> "Neighbors":
+        """Those among some of the rows."""
+        return replace(self, X=self.X[rows], _asked={})
 
     def directions(self, X: Array) -> Array:
         """û of some inputs, a row each."""

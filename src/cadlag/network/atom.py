@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, solve_triangular
 
-from cadlag.kernel_process.atom import Atom, Points
-from cadlag.kernel_process.model import KernelProcess
-from cadlag.linalg.low_rank import log_marginal_of_sums, solve_upper
+from cadlag.kernel_process.atom import Asked, Atom, LocalAtom, Points
+from cadlag.linalg.gaussian import Observed
+from cadlag.linalg.low_rank import log_marginal_of_sums, solve_upper, sums_of_columns
 
 Array = NDArray[np.float64]
 
@@ -39,6 +39,14 @@ class Network(Protocol):
         """Φ at given inputs."""
 
 
+class Taken(NamedTuple):
+    """The process at new inputs given the units' mean weights: mean, (co)variance, and what it takes of the columns."""
+
+    mean: Array
+    variance: Array
+    columns: Array
+
+
 @dataclass(frozen=True)
 class Bulk:
     """The kernel process given the units and their mean weights.
@@ -55,11 +63,8 @@ class Bulk:
     whitened: Array
 
     @classmethod
-    def given(
-        cls, process: KernelProcess, position: Array, Phi: Array, variances: Array
-    ) -> "tuple[Bulk, Array, Array]":
+    def given(cls, atom: Atom, data: Observed, Phi: Array, variances: Array) -> "tuple[Bulk, Array, Array]":
         """Condition units and process together, by one factorisation; also L and c of the units' weights."""
-        atom, data = process.condition_observed(position)
         whitened, given = np.asfortranarray(Phi * np.exp(-0.5 * data.log_total)[:, None]), atom.conditioner
         z = data.scaled
         if len(z):
@@ -71,11 +76,72 @@ class Bulk:
         beta = blas.dtrsv(given.factor, left, lower=0) if len(left) else left
         return cls(replace(atom, conditioner=replace(given, beta=beta)), whitened), factor, half
 
-    def project(self, X: Array) -> tuple[Array, Array, Points]:
-        """Mean of the process, U⁻ᵀ times its covariances with the data over its standard deviations, its layers."""
+    def _project(self, X: Array) -> tuple[Array, Array, Points]:
+        """Mean of the process over its standard deviation, U⁻ᵀ times its covariances with the data, its layers."""
         new = self.atom.model.layers(self.atom.scales, X)
-        mean, half = self.atom.conditioner.project(self.atom.model.cross(new, self.atom.points))
-        return mean * np.exp(0.5 * (new.log_variance + self.atom.scales.log_output)), half, new
+        return *self.atom.conditioner.project(self.atom.model.cross(new, self.atom.points)), new
+
+    def moments(self, X: Array) -> Taken:
+        """With the variance of each row."""
+        mean, half, new = self._project(X)
+        log_signal = new.log_variance + self.atom.scales.log_output
+        left = np.exp(log_signal) * np.maximum(1.0 - (half * half).sum(axis=0), 0.0)
+        sd = np.exp(0.5 * log_signal)
+        return Taken(mean * sd, left, sd[:, None] * (half.T @ self.whitened))
+
+    def joint(self, X: Array) -> Taken:
+        """With the covariance."""
+        mean, half, new = self._project(X)
+        sd = np.exp(0.5 * (new.log_variance + self.atom.scales.log_output))
+        left = (self.atom.model.cross(new, new) - half.T @ half) * np.outer(sd, sd)
+        return Taken(mean * sd, left, sd[:, None] * (half.T @ self.whitened))
+
+    def mean(self, X: Array) -> Array:
+        """Mean of the process alone."""
+        return self.atom.mean(X)
+
+
+@dataclass(frozen=True)
+class LocalBulk:
+    """The same where a row asks its neighbours: a new row takes b*ᵀ of what they are.
+
+    Attributes
+    ----------
+    atom
+        The process conditioned, row by row, on what the units, with their mean weights, leave of the responses.
+    columns
+        D^-½Φ, (n, M).
+    """
+
+    atom: LocalAtom
+    columns: Array
+
+    @classmethod
+    def given(cls, atom: LocalAtom, data: Observed, Phi: Array, variances: Array) -> "tuple[LocalBulk, Array, Array]":
+        """Condition units and process together; also L and c of the units' weights."""
+        process, columns = atom.model, Phi * np.exp(-0.5 * data.log_total)[:, None]
+        V, _ = process.form.precision(process, atom.points, data)
+        whitened, z = V.whiten(columns), V.whiten(data.scaled)
+        _, factor, half = log_marginal_of_sums(*sums_of_columns(whitened, z), float(z @ z), len(z), variances, 1.0)
+        left = data.scaled - columns @ (np.sqrt(variances) * solve_upper(factor, half))
+        return cls(replace(atom, data=replace(data, scaled=left)), columns), factor, half
+
+    def _taken(self, asked: Asked) -> Array:
+        of_columns = np.einsum("mk,mkj->mj", asked.b, self.columns[asked.rows])
+        return np.exp(0.5 * asked.log_signal)[:, None] * of_columns
+
+    def moments(self, X: Array) -> Taken:
+        """With the variance of each row."""
+        asked = self.atom.given_neighbors(X)
+        return Taken(self.atom.mean_of(asked), np.exp(asked.log_signal) * asked.d, self._taken(asked))
+
+    def joint(self, X: Array) -> Taken:
+        """With the covariance."""
+        return Taken(*self.atom.joint(X), self._taken(self.atom.given_neighbors(X)))
+
+    def mean(self, X: Array) -> Array:
+        """Mean of the process alone."""
+        return self.atom.mean(X)
 
 
 @dataclass(frozen=True)
@@ -110,7 +176,7 @@ class NetworkAtom:
     factor: Array
     half: Array
     noise_variance: float
-    bulk: Bulk | None = None
+    bulk: Bulk | LocalBulk | None = None
 
     def weights(self) -> Array:
         """Mean output weights, A L⁻ᵀc."""
@@ -131,16 +197,14 @@ class NetworkAtom:
         if self.bulk is None:
             H = self._half_columns(columns)
             return H.T @ self.half, (H * H).sum(axis=0)
-        mean, half, new = self.bulk.project(X)
-        log_signal = new.log_variance + self.bulk.atom.scales.log_output
-        H = self._half_columns(columns - np.exp(0.5 * log_signal)[:, None] * (half.T @ self.bulk.whitened))
-        left = np.exp(log_signal) * np.maximum(1.0 - (half * half).sum(axis=0), 0.0)
-        return columns @ self.weights() + mean, left + (H * H).sum(axis=0)
+        taken = self.bulk.moments(X)
+        H = self._half_columns(columns - taken.columns)
+        return columns @ self.weights() + taken.mean, taken.variance + (H * H).sum(axis=0)
 
     def mean(self, X: Array) -> Array:
         """Mean of the function alone."""
         mean = self.model.columns(self.units, X) @ self.weights()
-        return mean if self.bulk is None else mean + self.bulk.atom.mean(X)
+        return mean if self.bulk is None else mean + self.bulk.mean(X)
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean and covariance of the function."""
@@ -148,8 +212,6 @@ class NetworkAtom:
         if self.bulk is None:
             H = self._half_columns(columns)
             return H.T @ self.half, H.T @ H
-        mean, half, new = self.bulk.project(X)
-        sd = np.exp(0.5 * (new.log_variance + self.bulk.atom.scales.log_output))
-        H = self._half_columns(columns - sd[:, None] * (half.T @ self.bulk.whitened))
-        left = (self.bulk.atom.model.cross(new, new) - half.T @ half) * np.outer(sd, sd)
-        return columns @ self.weights() + mean, left + H.T @ H
+        taken = self.bulk.joint(X)
+        H = self._half_columns(columns - taken.columns)
+        return columns @ self.weights() + taken.mean, taken.variance + H.T @ H

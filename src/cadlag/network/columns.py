@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cadlag.linalg.low_rank import log_marginal_of_sums, precision_of_sums
+from cadlag.linalg.vecchia import Precision, Sets
 
 Array = NDArray[np.float64]
 
@@ -22,8 +23,31 @@ AT_ONCE = 512  # rows that stay in the cache
 COMPILED = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
+class Under(NamedTuple):
+    """V, the precision of what the units are added to: in full, (n, n), or sparse; I where both are left empty."""
+
+    full: Array
+    sparse: Precision
+
+    def apply(self, x: Array) -> Array:
+        """Vx, of a vector or of columns."""
+        if len(self.full):
+            return self.full @ x
+        return self.sparse.apply(x) if len(self.sparse.values) else x
+
+    def diagonal(self, n: int) -> Array:
+        """V_ii of n rows."""
+        if len(self.full):
+            return np.diagonal(self.full)
+        return self.sparse.diagonal if len(self.sparse.values) else np.ones(n)
+
+
+NOT_SPARSE = Precision(Sets.of(np.empty((0, 0), dtype=np.int32)), np.empty((0, 1)))
+WHITE = Under(np.empty((0, 0)), NOT_SPARSE)
+
+
 class Rows(NamedTuple):
-    """The data: inputs as units see them, weights ω, V (left empty where it is I), and Vy of weighted responses.
+    """The data: inputs as units see them, weights ω, V, and Vy of weighted responses.
 
     The inputs stand there twice, also a row an input: then all rows are multiplied by a direction side by side.
     """
@@ -31,7 +55,7 @@ class Rows(NamedTuple):
     X: Array
     XT: Array
     omega: Array
-    V: Array
+    V: Under
     pulled: Array
 
 

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from cadlag.data import Scaling
+from cadlag.kernel_process.atom import Atom
 from cadlag.kernel_process.model import KernelProcess
+from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.kernel_process.rough import RoughProcess
 from cadlag.likelihood import GAUSSIAN, Gaussian, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LeftOut, NotPositiveDefiniteError
 from cadlag.model import Model
 from cadlag.names import labels_beside
-from cadlag.network.atom import Bulk, NetworkAtom, Units
-from cadlag.network.columns import RELU, SIGN, fill_columns, from_log
+from cadlag.network.atom import Bulk, LocalBulk, NetworkAtom, Units
+from cadlag.network.columns import RELU, SIGN, WHITE, fill_columns, from_log
 from cadlag.network.fixed import NONE, FixedColumns
 from cadlag.network.ground import Ground, Sums, ground_with_bulk
 from cadlag.network.scales import LOG_LEAST, Priors, all_variances, log_half_cauchy
@@ -67,6 +69,8 @@ class StableNetwork(Model):
         Whether the bulk has a part of order 0 beside it.
     fixed
         Columns beside the units.
+    neighbors
+        Whom each row asks, where the bulk is sparse; None for a bulk in full.
     hinge_scale
         κ, or None for that of these rows.
     """
@@ -83,6 +87,7 @@ class StableNetwork(Model):
     bulk_order: int = 1
     rough: bool = False
     fixed: FixedColumns = NONE
+    neighbors: Neighbors | None = None
     hinge_scale: float | None = None
 
     exact_level = 0.0
@@ -103,7 +108,10 @@ class StableNetwork(Model):
         if self.bulk_depth == 0:
             return None
         kind = RoughProcess if self.rough else KernelProcess
-        return kind(self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, likelihood=self.likelihood)
+        return kind(
+            self.X, self.y, self.alpha, self.bulk_order, self.bulk_depth, likelihood=self.likelihood,
+            neighbors=self.neighbors,
+        )  # fmt: skip
 
     @cached_property
     def stable(self) -> bool:
@@ -168,8 +176,9 @@ class StableNetwork(Model):
 
     def of_rows(self, rows: NDArray[np.int_]) -> "StableNetwork":
         """The network given some of the rows; a position means the same."""
-        likelihood = self.likelihood.of_rows(rows)
-        return replace(self, X=self.X[rows], y=self.y[rows], likelihood=likelihood, hinge_scale=self.relu_scale)
+        likelihood, neighbors = self.likelihood.of_rows(rows), self.neighbors and self.neighbors.of_rows(rows)
+        part = replace(self, X=self.X[rows], y=self.y[rows], likelihood=likelihood, neighbors=neighbors)
+        return replace(part, hinge_scale=self.relu_scale)
 
     def read(self, position: Array) -> Units:
         """A position by parts, copied."""
@@ -264,8 +273,7 @@ class StableNetwork(Model):
         """What the units are added to: noise with a floor, and the bulk."""
         if self.process is None:
             noise = self.noise(units, level)
-            white = np.empty((0, 0))
-            return Ground(self.omega, self.response, white, self.response, noise, self.square, self.log_weight)
+            return Ground(self.omega, self.response, WHITE, self.response, noise, self.square, self.log_weight)
         return ground_with_bulk(self.process, self.bulk_position(units), level)
 
     def log_likelihood_at(self, position: Array, level: float) -> float:
@@ -307,7 +315,9 @@ class StableNetwork(Model):
             _, (_, factor, half), _ = self._marginal(units, 0.0)
             return NetworkAtom(self, units, np.sqrt(variances), factor, half, noise)
         at, Phi = self.bulk_position(units), self.columns(units)
-        bulk, factor, half = Bulk.given(self.process, at, Phi, variances)
+        atom, data = self.process.condition_observed(at)
+        given = Bulk.given if isinstance(atom, Atom) else LocalBulk.given
+        bulk, factor, half = given(atom, data, Phi, variances)
         return NetworkAtom(self, units, np.sqrt(variances), factor, half, noise, bulk)
 
     def new_noise(self, units: Units) -> float:

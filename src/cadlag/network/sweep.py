@@ -22,7 +22,7 @@ from cadlag.network.columns import (
     write,
 )
 from cadlag.network.directions import informed_direction
-from cadlag.network.images import squares_in_window, weigh_candidates
+from cadlag.network.images import image_of, squares_in_window, weigh_candidates
 from cadlag.network.lattice import candidate, choose_candidate, column_of, ellipse, record, score
 from cadlag.network.window import arc_of, crossings, flip, signs_of, start_of_window, walk
 from cadlag.stable import density_of_log
@@ -133,7 +133,7 @@ def renew_on_lattice(
         write(candidate(lattice, c % N_ANGLES), members.W[j])
         members.kinds[j] = kind if c < N_ANGLES else 1 - kind
         column = column_of(lattice, c % N_ANGLES, members.kinds[j], rows.omega, law.relu_scale)
-        record(j, c, column, images[c] if len(images) > 0 else column, weighed, fit)
+        record(j, c, column, images[c] if len(images) > 0 else image_of(column, rows.V), weighed, fit)
     return k
 
 
