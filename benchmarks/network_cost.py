@@ -8,6 +8,7 @@ base; the peak is the largest resident memory from there until after the last sw
 """
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from benchmarks.report import Figure, Report, Settings
 from benchmarks.timing import fresh_process
+from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.network.model import StableNetwork
 from cadlag.network.transition import Sweeps
 
@@ -74,19 +76,24 @@ def _slope(sizes: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def measure(n_rows: int, n_units: int, n_sweeps: int) -> dict[str, Any]:
+def measure(n_rows: int, n_units: int, n_sweeps: int, n_neighbors: int = 0) -> dict[str, Any]:
     """CPU seconds of each sweep, resident bytes before the data exist, and bytes beyond them at the peak."""
-    _sweep(50, n_units, 2)
+    _sweep(50, n_units, 2, n_neighbors)
     _forget_peak()
     base = _resident("VmRSS")
-    seconds = _sweep(n_rows, n_units, n_sweeps)
+    seconds = _sweep(n_rows, n_units, n_sweeps, n_neighbors)
     return {"seconds": seconds, "base": base, "grown": _resident("VmHWM") - base}
 
 
-def _sweep(n_rows: int, n_units: int, n_sweeps: int) -> list[float]:
-    """CPU seconds of each of several sweeps in a row, from a fresh start."""
+def _sweep(n_rows: int, n_units: int, n_sweeps: int, n_neighbors: int = 0) -> list[float]:
+    """CPU seconds of each of several sweeps in a row, from a fresh start; on a sparse bulk, with so many neighbours."""
     rng, seconds = np.random.default_rng(0), []
-    kernel = Sweeps(StableNetwork(*_data(n_rows), n_units), 0)
+    model = StableNetwork(*_data(n_rows), n_units)
+    if n_neighbors:
+        neighbors = Neighbors(model.X, np.zeros(model.n_inputs), n_neighbors, n_neighbors)
+        model = replace(model, bulk_depth=1, rough=True, neighbors=neighbors)
+        assert neighbors.sets  # which are sought once, not in a sweep
+    kernel = Sweeps(model, 0)
     state = kernel.init(rng)
     for _ in range(n_sweeps):
         started = time.process_time()
