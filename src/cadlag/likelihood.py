@@ -49,6 +49,11 @@ class Gaussian:
         """This likelihood with other relative variances."""
         return replace(self, relative=relative)
 
+    def of_rows(self, rows: NDArray[np.int64]) -> "Gaussian":
+        """This likelihood for some of the rows."""
+        known = self.known[rows] if isinstance(self.known, np.ndarray) else self.known
+        return replace(self, known=known, relative=None if self.relative is None else self.relative[rows])
+
     @property
     def n_unknown(self) -> int:
         """How many numbers at the end of a position are its own: log σ², or none."""

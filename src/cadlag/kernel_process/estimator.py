@@ -1,8 +1,9 @@
 """y = ψ(x) + ε, ψ the deep α-stable kernel process of Loría & Bhadra (2025): the scikit-learn face."""
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,16 +14,35 @@ from cadlag.data import require_memory
 from cadlag.inference import Reach, Weighing, as_generator
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import PRESETS, KernelProcess
+from cadlag.kernel_process.neighbors import Neighbors
+from cadlag.kernel_process.pilot import choose_asked, most_draws, with_neighbors
 from cadlag.likelihood import Gaussian
 from cadlag.linalg.gaussian import Array, sample_normal
 from cadlag.regressor import FIXED, KINDS, Need, Regressor, exact_fit
 from cadlag.sampling import LEAPING, SAMPLERS
 from cadlag.sampling.probes import Watched
-from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, UNTIL_DONE, Setting, Truth, Whole, Word, shared
+from cadlag.settings import (
+    MOST_LAYERS,
+    SAMPLED,
+    SHARED,
+    UNTIL_DONE,
+    Either,
+    Nothing,
+    Open,
+    Setting,
+    Truth,
+    Whole,
+    Word,
+    shared,
+)
+from cadlag.storage import checked
 
 FIRST = Reach(4, 100, 100)  # chains, iterations dropped, draws kept: where "auto" begins
 LEARNED = 20  # iterations dropped for each unknown, where that is more
 N_WEIGHED = 500  # draws of a first look
+DENSE_UP_TO, N_NEIGHBORS = 1000, 30  # rows; a gradient costs as much either way at about 500
+MOST_NEIGHBORS = 1000
+_NEIGHBORS = Whole(1, MOST_NEIGHBORS)
 
 
 @dataclass(eq=False, repr=False)
@@ -86,6 +106,9 @@ class StableKernelRegressor(Regressor):
     n_groups
         Number of groups of hidden units, each with scales and, with `centers`, a centre of its own: steep in so many
         places. More than one wants a random output scale, that is preset "theorem".
+    neighbors
+        How many rows each row asks in the likelihood, whose cost is then linear in the number of rows; None for the
+        full covariance, "auto" for that up to 1,000 rows and for 30 neighbours beyond them.
 
     Attributes
     ----------
@@ -94,7 +117,8 @@ class StableKernelRegressor(Regressor):
         inputs for the scales. Groups may change places from draw to draw: what is said of one by its number is shown
         but not diagnosed, and the function at a few training rows is.
     diagnostics_ : dict
-        Worst R-hat and effective sample sizes, failures, divergences.
+        Worst R-hat and effective sample sizes, failures, divergences; with neighbours also how many rows each row asks
+        in the likelihood (`n_neighbors`) and how many a new one (`n_asked`), which is chosen by their predictive score.
     model_ : KernelProcess
         The model on standardised data, a GroupedProcess with centres or groups.
     n_features_in_ : int
@@ -123,6 +147,7 @@ class StableKernelRegressor(Regressor):
         "sampler": Word(tuple(SAMPLERS), of_run=True),
         "centers": Truth(of_run=True),
         "n_groups": Whole(1, 100, of_run=True),
+        "neighbors": Either('"auto", None or an integer of at least 1', (Nothing(), Open(1, MOST_NEIGHBORS))),
     }
 
     alpha: float = 1.0
@@ -148,6 +173,8 @@ class StableKernelRegressor(Regressor):
     random_state: Any = None
     centers: bool = False
     n_groups: int = 1
+    neighbors: int | str | None = "auto"
+    _asks: int | None = field(default=None, init=False)  # how many rows each row asks, of the data at hand
 
     # The model -------------------------------------------------------------------------------------------------------
 
@@ -159,9 +186,58 @@ class StableKernelRegressor(Regressor):
             self._with_intercept(X), y, float(self.alpha), int(self.order), int(self.depth), self.preset,
             Gaussian(noise_variance, self.noise_prior_on),
         )  # fmt: skip
-        if self.n_groups == 1 and not self.centers:
+        if not self._has_groups:
             return KernelProcess(*settings)
         return GroupedProcess(*settings, n_groups=int(self.n_groups), n_centred=X.shape[1] if self.centers else 0)
+
+    def _make_model(self, X: Array, y: Array, tree: Mapping[str, Any] | None = None) -> KernelProcess:
+        """With the neighbours that a file holds, or those that the settings want."""
+        kept = None if tree is None else tree.get("neighbors")
+        if kept is not None:
+            for name in ("n_neighbors", "n_asked"):
+                _NEIGHBORS.require(name, kept[name])
+        self._asks = self._wanted(len(y)) if tree is None else kept and int(kept["n_neighbors"])
+        model: KernelProcess = super()._make_model(X, y)
+        if self._asks is None:
+            return model
+        if kept is None:
+            return with_neighbors(model, self._asks)
+        weights = checked(kept["log_weights"], (model.n_inputs,))
+        return replace(model, neighbors=Neighbors.find(model.X, weights, self._asks, kept["n_asked"]))
+
+    def _wanted(self, n: int) -> int | None:
+        """How many rows each row asks; None for all."""
+        if self.neighbors != "auto":
+            return None if self.neighbors is None else int(self.neighbors)
+        return None if n <= DENSE_UP_TO or self._has_groups else N_NEIGHBORS
+
+    @property
+    def _has_groups(self) -> bool:
+        return self.n_groups > 1 or self.centers
+
+    def _keep(self, draws: Any, inference: Any) -> None:
+        """Draws settle how many rows a new one asks."""
+        if self.model_.neighbors is not None:
+            asked = choose_asked(self.model_, draws.positions.reshape(-1, draws.positions.shape[2]))
+            self.model_ = replace(self.model_, neighbors=replace(self.model_.neighbors, n_asked=asked))
+        super()._keep(draws, inference)
+
+    def _atoms(self) -> Array:
+        """Fewer of them where each costs more."""
+        neighbors = self.model_.neighbors
+        most = self.n_atoms if neighbors is None else min(self.n_atoms, most_draws(neighbors.n_asked))
+        return np.asarray(self.posterior_.atoms(most))
+
+    def _fingerprint(self) -> str:
+        """Of earlier versions' runs, whose covariance was in full, as it was."""
+        own = super()._fingerprint()
+        return own if self._asks is None else hashlib.sha256(f"{own} {self._asks}".encode()).hexdigest()
+
+    def _own_tree(self) -> dict[str, Any]:
+        """Neighbours are found again from the scales at which they are near."""
+        own = self.model_.neighbors
+        kept = own and {"log_weights": own.log_weights, "n_neighbors": own.sets.n_neighbors, "n_asked": own.n_asked}
+        return {**super()._own_tree(), "neighbors": kept}
 
     def _kernel(self) -> Any:
         return self.sampler if self.n_groups == 1 else partial(Watched, LEAPING[self.sampler])
@@ -178,7 +254,12 @@ class StableKernelRegressor(Regressor):
         return Weighing(N_WEIGHED) if self._is_fast else super()._inference()
 
     def _memory(self, n: int) -> Need:
-        matrices = 1.5 if self.n_groups == 1 and not self.centers else 1.5 + self.n_groups
+        if self._asks is not None:
+            n_bytes = 8.0 * n * (min(self._asks, n - 1) + 1) * (2 * self.depth + 6) * self._n_workers()
+            return Need(
+                n_bytes, f"A fit to {n} rows that ask {self._asks} others", "use fewer neighbors or workers (n_jobs)"
+            )
+        matrices = 1.5 if not self._has_groups else 1.5 + self.n_groups
         return exact_fit(8.0 * matrices, n, self._n_workers())
 
     def _check_settings(self) -> None:
@@ -186,6 +267,11 @@ class StableKernelRegressor(Regressor):
         if self.n_groups > 1 and self.preset != "theorem":
             raise ValueError(
                 f'n_groups > 1 needs a random output scale for each group: use preset "theorem", got {self.preset!r}'
+            )
+
+        if self._has_groups and self.neighbors not in ("auto", None):
+            raise ValueError(
+                f"neighbors go with one group without a centre: use neighbors=None, got {self.neighbors!r}"
             )
 
     def _refuse_groups(self, what: str) -> None:

@@ -29,6 +29,7 @@ from cadlag.linalg.gaussian import Array
 from cadlag.linalg.low_rank import Columns
 from cadlag.model import Model
 from cadlag.names import distinct, labels_beside
+from cadlag.posterior import Posterior
 from cadlag.sampling.ladder import PowerLadder
 from cadlag.stable import PositiveStable, positive_stable
 
@@ -209,6 +210,10 @@ class KernelProcess(PowerLadder, Model):
         log_noise = np.logaddexp(scales.log_noise, 2.0 * math.log(floor)) if floor > 0.0 else scales.log_noise
         return points, gaussian.observe(self.y, points.log_variance + scales.log_output, log_noise)
 
+    def observed(self, position: Array) -> tuple[Points, gaussian.Observed]:
+        """The recursion at the rows, and the observations in units of their standard deviations."""
+        return self._observe(self.scales(position))
+
     def observe(self, position: Array, floor: float = 0.0) -> tuple[gaussian.Observed, Array]:
         """The observations in units of their standard deviations, and the lower triangle of their correlations."""
         points, data = self._observe(self.scales(position), floor)
@@ -291,6 +296,13 @@ class KernelProcess(PowerLadder, Model):
         return float(np.concatenate(([first], scales.log_inner, [scales.log_output]))[layer - 1])
 
     # Given the scales ------------------------------------------------------------------------------------------------
+
+    def diagnostics(self, posterior: Posterior) -> dict[str, Any]:
+        """How far the draws can be trusted, and how many rows each row asks, and a new one."""
+        found = super().diagnostics(posterior)
+        if self.neighbors is None:
+            return found
+        return found | {"n_neighbors": self.neighbors.sets.n_neighbors, "n_asked": self.neighbors.n_asked}
 
     def condition(self, position: Array) -> Any:
         """The Gaussian process that one draw stands for, given the data."""
