@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_limits
 
-from benchmarks import against_nutpie, likelihood, network_cost, order0, samplers, scaling, startup
+from benchmarks import against_nutpie, likelihood, neighbors, network_cost, order0, samplers, scaling, startup
 from benchmarks.report import Report, Settings
 
 # One row a benchmark.
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[Settings], Report]] = {
     "startup": startup.run,
     "order0": order0.run,
     "network_cost": network_cost.run,
+    "neighbors": neighbors.run,
 }
 
 

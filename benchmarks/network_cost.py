@@ -90,9 +90,8 @@ def _sweep(n_rows: int, n_units: int, n_sweeps: int, n_neighbors: int = 0) -> li
     rng, seconds = np.random.default_rng(0), []
     model = StableNetwork(*_data(n_rows), n_units)
     if n_neighbors:
-        neighbors = Neighbors(model.X, np.zeros(model.n_inputs), n_neighbors, n_neighbors)
+        neighbors = Neighbors.find(model.X, np.zeros(model.n_inputs), n_neighbors)
         model = replace(model, bulk_depth=1, rough=True, neighbors=neighbors)
-        assert neighbors.sets  # which are sought once, not in a sweep
     kernel = Sweeps(model, 0)
     state = kernel.init(rng)
     for _ in range(n_sweeps):

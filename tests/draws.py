@@ -436,6 +436,16 @@ CASES: dict[str, Callable[[], Arrays]] = {
     "kernel groups, tempered": kernel(n_groups=2, centers=True, sampler="tempered", n_warmup=6, n_draws=4),
     "kernel groups, plain_nuts": kernel(n_groups=3, sampler="plain_nuts", noise_variance=1.5),
     "kernel groups, independence": kernel(n_groups=2, centers=True, sampler="independence", order=0),
+    "kernel neighbors": kernel(neighbors=4, data="space", asks=(relevance,)),
+    "kernel neighbors, two workers": kernel(
+        neighbors=4, data="space", asks=(relevance,), n_jobs=2, twin="kernel neighbors"
+    ),
+    "kernel neighbors, resumed": kernel(
+        neighbors=4, data="space", asks=(relevance,), how=stopped_and_resumed, twin="kernel neighbors"
+    ),
+    "kernel neighbors, order 0, depth 2": kernel(
+        neighbors=3, order=0, depth=2, noise_variance=row_noise("plane"), data="plane"
+    ),
     "kernel prior": prior(alpha=1.0, depth=2),
     "kernel prior, prop2": prior(alpha=0.5, depth=3, order=0, preset="prop2"),
     "kernel prior, centers": prior(alpha=1.5, centers=True, n_groups=2, noise_variance=0.3),

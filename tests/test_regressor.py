@@ -894,7 +894,7 @@ def peak_of(call):
 
 def test_fit_is_refused_before_it_allocates():
     n = 4000
-    inputs, model = np.linspace(0.0, 1.0, n)[:, None], tiny(max_memory=50e6)
+    inputs, model = np.linspace(0.0, 1.0, n)[:, None], tiny(max_memory=50e6, neighbors=None)
     peak, message = peak_of(lambda: model.fit(inputs, inputs[:, 0]))
     assert peak < 5e6
     assert "An exact fit to 4000 rows needs about" in message

@@ -412,6 +412,8 @@ def test_fingerprints_are_those_of_earlier_versions(method):
     model = METHODS[method](n_chains=np.int64(2), random_state=3, n_draws=7)
     if model.n_warmup == "auto":  # which there was not
         model.n_warmup = 1000
+    if method == "network":
+        model.n_units = 20
     model.model_ = SimpleNamespace(X=np.array([[1.0, 0.5], [1.0, -2.0]]), y=np.array([0.25, 4.0]), noise_variance=None)
     assert model._fingerprint() == FINGERPRINTS[method]
 

@@ -237,7 +237,8 @@ class Regressor(RegressorMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _make_model(self, X: Array, y: Array) -> Any:
+    def _make_model(self, X: Array, y: Array, tree: Mapping[str, Any] | None = None) -> Any:
+        """The model of standardised data, which came from a file where there is a tree."""
         self._n_rows = len(y)
         require_memory(*self._memory(len(y)), self.max_memory)
         return self._model(X, y)
@@ -777,7 +778,7 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _restore(self, tree: dict[str, Any]) -> None:
         """Become fitted again from what a file holds."""
         y = checked(tree["data"]["y"], (None,))
-        self.model_ = self._make_model(checked(tree["data"]["X"], (len(y), self.n_features_in_)), y)
+        self.model_ = self._make_model(checked(tree["data"]["X"], (len(y), self.n_features_in_)), y, tree)
         # A draw may be NaN or infinite; what comes of it is refused when it is used.
         positions = checked(tree["positions"], (None, None, self.model_.dimension), finite=False)
         stats = {name: checked(values, positions.shape[:2], finite=False) for name, values in tree["stats"].items()}

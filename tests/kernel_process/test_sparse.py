@@ -2,13 +2,14 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import KernelProcess
-from cadlag.kernel_process.neighbors import Neighbors, nearest_earlier
+from cadlag.kernel_process.neighbors import Neighbors, directions, nearest_earlier
 from cadlag.kernel_process.rough import RoughProcess
 from cadlag.likelihood import Gaussian
 from cadlag.linalg import vecchia
@@ -27,7 +28,7 @@ NOISE = [Gaussian(), Gaussian(0.3), Gaussian(np.linspace(0.1, 1.0, N)), Gaussian
 
 
 def neighbors(m, asked=8, rows=X):
-    return Neighbors(rows, np.array([0.0, 0.5, -0.5]), m, asked)
+    return Neighbors.find(rows, np.array([0.0, 0.5, -0.5]), m, asked)
 
 
 def position_of(model, seed=5):
@@ -145,7 +146,7 @@ def test_groups_take_no_neighbours():
 def test_threads_of_a_process_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(vecchia, "CHUNK", 8)
     model = RoughProcess(X, Y, neighbors=neighbors(5))
-    other = RoughProcess(X, Y, neighbors=Neighbors(X, np.array([0.0, 0.5, -0.5]), 5, 8, n_threads=2))
+    other = RoughProcess(X, Y, neighbors=replace(neighbors(5), n_threads=2))
     at = position_of(model)
     for columns in (None, UNITS):
         value, gradient = model.log_likelihood_gradient(at, 0.0, columns)
@@ -183,10 +184,18 @@ def test_neighbours_of_rows_that_are_many_times_the_same():
     assert (found >= 0).sum() > 0.95 * found.size
 
 
-def test_a_row_asks_itself_first():
-    asked = neighbors(5).asked(X)
-    distance = np.linalg.norm(X[asked[:, 0]] - X, axis=1)
+def test_a_row_asks_itself_first_or_not_at_all():
+    own, rows = neighbors(5), np.arange(N)
+    distance = np.linalg.norm(X[own.asked(X)[:, 0]] - X, axis=1)
     np.testing.assert_allclose(distance, 0.0, atol=1e-12)
+    for count in (1, 4, N - 1):
+        others = own.nearest_others(rows, count)
+        assert others.shape == (N, count)
+        assert not (others == rows[:, None]).any()
+    np.testing.assert_array_equal(np.sort(others, axis=1), [np.delete(rows, i) for i in rows])
+    places = directions(X, own.log_weights)
+    distances = np.linalg.norm(places[others] - places[:, None], axis=2)
+    assert (np.diff(distances, axis=1) >= -1e-12).all()
 
 
 def test_what_is_remembered_does_not_travel():

@@ -202,6 +202,20 @@ def test_conditionals_of_new_rows():
         assert d[r] == pytest.approx(1.0 - b @ P[near, i], abs=1e-12)
 
 
+def test_neighbours_that_others_determine_are_left_out():
+    """Of two that are one row the one behind is asked; a likelihood refuses them."""
+    problem = Problem(9, noise=-math.inf, twice=True)
+    pairs, _ = problem.observed()
+    members = np.array([[6, 0, 1, 2, 9], [6, 2, 9, 8, 1]], dtype=np.int32)  # 0 and 1, 8 and 9 are one
+    sizes = np.array([5, 5], dtype=np.int32)
+    a, d = vecchia.conditionals(pairs, members, sizes)
+    without, left = vecchia.conditionals(pairs, np.array([[6, 1, 2, 9], [6, 2, 8, 1]], np.int32), sizes - 1)
+    np.testing.assert_allclose(a, [[1.0, 0.0, *without[0, 1:]], [1.0, without[1, 1], 0.0, *without[1, 2:]]], atol=1e-9)
+    np.testing.assert_allclose(d, left, atol=1e-9)
+    with pytest.raises(gaussian.NotPositiveDefiniteError, match="the neighbours of row 6"):
+        vecchia.conditionals(pairs, members, sizes, strict=True)
+
+
 @pytest.mark.parametrize("width", [2, 3, 8, 9, 40, 67])
 def test_sets_of_any_size(width):
     """The factorisation takes rows two at a time, and sums four."""

@@ -257,7 +257,7 @@ def members_of(rows, units):
     return Members(units.W, units.log_s, units.kinds, near_of(rows.X, units.W))
 
 
-FEW_NEIGHBORS = Neighbors(X, np.zeros(4), 3, 5)
+FEW_NEIGHBORS = Neighbors.find(X, np.zeros(4), 3, 5)
 SPARSE = {"bulk_depth": 1, "neighbors": FEW_NEIGHBORS}
 GROUNDS = [
     {},
@@ -307,7 +307,7 @@ def test_units_on_a_sparse_precision_against_its_dense_formula(options, log_v, l
 def test_with_all_rows_for_neighbours_a_sparse_bulk_is_the_full_one(rough, known):
     """Likelihood, predictions, their covariance, rows left out."""
     options = {"bulk_depth": 1, "rough": rough, "likelihood": Gaussian(known)}
-    full, sparse = network(**options), network(**options, neighbors=Neighbors(X, np.zeros(4), N - 1, N))
+    full, sparse = network(**options), network(**options, neighbors=Neighbors.find(X, np.zeros(4), N - 1, N))
     new = np.column_stack([np.ones(6), np.random.default_rng(3).uniform(-2.0, 2.0, (6, 3))])
     for seed in range(5):
         position = full.sample_prior(np.random.default_rng(seed))

@@ -28,7 +28,7 @@ def small_network(activation: str, alpha: float, n: int = 8, n_inputs: int = 2, 
     """Eight rows of two inputs, three units; with so many neighbours of each row, where the bulk is to be sparse."""
     X = np.column_stack([np.ones(n), np.random.default_rng(7).uniform(-2.0, 2.0, (n, n_inputs))])
     if (m := options.pop("n_neighbors", None)) is not None:
-        options["neighbors"] = Neighbors(X, np.zeros(n_inputs + 1), m, m + 1)
+        options["neighbors"] = Neighbors.find(X, np.zeros(n_inputs + 1), m, m + 1)
     return StableNetwork(X, np.zeros(n), n_units=3, alpha=alpha, activation=activation, **options)
 
 

@@ -64,8 +64,8 @@ class Sparse:
     neighbors: Neighbors
 
     def operations(self, n: int) -> float:
-        """What conditioning costs at least: nothing, before there are new rows."""
-        return 0.0
+        """What conditioning costs at least: one new row."""
+        return float(self.neighbors.n_asked) ** 3 / 3.0
 
     def log_marginal(self, process: Process, points: Points, data: Observed, columns: Columns | None) -> float:
         """ℓ, with columns if there are any."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,11 +11,12 @@ from sklearn.utils import check_array
 
 from cadlag.data import require_memory
 from cadlag.inference import Reach, Weighing, as_generator
+from cadlag.kernel_process.asking import NEIGHBORS, Asking
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import PRESETS, KernelProcess
 from cadlag.likelihood import Gaussian
 from cadlag.linalg.gaussian import Array, sample_normal
-from cadlag.regressor import FIXED, KINDS, Need, Regressor, exact_fit
+from cadlag.regressor import FIXED, KINDS, Need, exact_fit
 from cadlag.sampling import LEAPING, SAMPLERS
 from cadlag.sampling.probes import Watched
 from cadlag.settings import MOST_LAYERS, SAMPLED, SHARED, UNTIL_DONE, Setting, Truth, Whole, Word, shared
@@ -26,7 +27,7 @@ N_WEIGHED = 500  # draws of a first look
 
 
 @dataclass(eq=False, repr=False)
-class StableKernelRegressor(Regressor):
+class StableKernelRegressor(Asking):
     """Bayesian regression with the deep α-stable kernel process.
 
     A priori the function is a deep, infinitely wide network whose weights have infinite variance; given its positive
@@ -86,6 +87,9 @@ class StableKernelRegressor(Regressor):
     n_groups
         Number of groups of hidden units, each with scales and, with `centers`, a centre of its own: steep in so many
         places. More than one wants a random output scale, that is preset "theorem".
+    neighbors
+        How many rows each row asks in the likelihood, whose cost is then linear in the number of rows; None for the
+        full covariance, "auto" for that up to 1,000 rows and for 30 neighbours beyond them.
 
     Attributes
     ----------
@@ -94,7 +98,8 @@ class StableKernelRegressor(Regressor):
         inputs for the scales. Groups may change places from draw to draw: what is said of one by its number is shown
         but not diagnosed, and the function at a few training rows is.
     diagnostics_ : dict
-        Worst R-hat and effective sample sizes, failures, divergences.
+        Worst R-hat and effective sample sizes, failures, divergences; with neighbours also how many rows each row asks
+        in the likelihood (`n_neighbors`) and how many a new one (`n_asked`), which is chosen by their predictive score.
     model_ : KernelProcess
         The model on standardised data, a GroupedProcess with centres or groups.
     n_features_in_ : int
@@ -123,6 +128,7 @@ class StableKernelRegressor(Regressor):
         "sampler": Word(tuple(SAMPLERS), of_run=True),
         "centers": Truth(of_run=True),
         "n_groups": Whole(1, 100, of_run=True),
+        "neighbors": NEIGHBORS,
     }
 
     alpha: float = 1.0
@@ -148,6 +154,8 @@ class StableKernelRegressor(Regressor):
     random_state: Any = None
     centers: bool = False
     n_groups: int = 1
+    neighbors: int | str | None = "auto"
+    _asks: int | None = field(default=None, init=False)
 
     # The model -------------------------------------------------------------------------------------------------------
 
@@ -159,9 +167,16 @@ class StableKernelRegressor(Regressor):
             self._with_intercept(X), y, float(self.alpha), int(self.order), int(self.depth), self.preset,
             Gaussian(noise_variance, self.noise_prior_on),
         )  # fmt: skip
-        if self.n_groups == 1 and not self.centers:
+        if not self._has_groups:
             return KernelProcess(*settings)
         return GroupedProcess(*settings, n_groups=int(self.n_groups), n_centred=X.shape[1] if self.centers else 0)
+
+    def _may_ask(self, n: int) -> bool:
+        return not self._has_groups
+
+    @property
+    def _has_groups(self) -> bool:
+        return self.n_groups > 1 or self.centers
 
     def _kernel(self) -> Any:
         return self.sampler if self.n_groups == 1 else partial(Watched, LEAPING[self.sampler])
@@ -178,7 +193,12 @@ class StableKernelRegressor(Regressor):
         return Weighing(N_WEIGHED) if self._is_fast else super()._inference()
 
     def _memory(self, n: int) -> Need:
-        matrices = 1.5 if self.n_groups == 1 and not self.centers else 1.5 + self.n_groups
+        if self._asks is not None:
+            n_bytes = 8.0 * n * (min(self._asks, n - 1) + 1) * (2 * self.depth + 6) * self._n_workers()
+            return Need(
+                n_bytes, f"A fit to {n} rows that ask {self._asks} others", "use fewer neighbors or workers (n_jobs)"
+            )
+        matrices = 1.5 if not self._has_groups else 1.5 + self.n_groups
         return exact_fit(8.0 * matrices, n, self._n_workers())
 
     def _check_settings(self) -> None:
@@ -186,6 +206,11 @@ class StableKernelRegressor(Regressor):
         if self.n_groups > 1 and self.preset != "theorem":
             raise ValueError(
                 f'n_groups > 1 needs a random output scale for each group: use preset "theorem", got {self.preset!r}'
+            )
+
+        if self._has_groups and self.neighbors not in ("auto", None):
+            raise ValueError(
+                f"neighbors go with one group without a centre: use neighbors=None, got {self.neighbors!r}"
             )
 
     def _refuse_groups(self, what: str) -> None:

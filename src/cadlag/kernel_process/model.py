@@ -24,11 +24,12 @@ from cadlag.kernel_process.atom import Points, Scales
 from cadlag.kernel_process.covariance import DENSE, Dense, Sparse
 from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.likelihood import GAUSSIAN, Gaussian
-from cadlag.linalg import gaussian
+from cadlag.linalg import gaussian, vecchia
 from cadlag.linalg.gaussian import Array
 from cadlag.linalg.low_rank import Columns
 from cadlag.model import Model
 from cadlag.names import distinct, labels_beside
+from cadlag.posterior import Posterior
 from cadlag.sampling.ladder import PowerLadder
 from cadlag.stable import PositiveStable, positive_stable
 
@@ -95,6 +96,11 @@ class KernelProcess(PowerLadder, Model):
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
         return self.form.operations(len(self.y))
+
+    @property
+    def process(self) -> "KernelProcess":
+        """The process whose rows may ask few others: itself."""
+        return self
 
     @cached_property
     def form(self) -> Dense | Sparse:
@@ -291,6 +297,13 @@ class KernelProcess(PowerLadder, Model):
 
     # Given the scales ------------------------------------------------------------------------------------------------
 
+    def diagnostics(self, posterior: Posterior) -> dict[str, Any]:
+        """How far the draws can be trusted, and how many rows each row asks, and a new one."""
+        found = super().diagnostics(posterior)
+        if self.neighbors is None:
+            return found
+        return found | {"n_neighbors": self.neighbors.sets.n_neighbors, "n_asked": self.neighbors.n_asked}
+
     def condition(self, position: Array) -> Any:
         """The Gaussian process that one draw stands for, given the data."""
         return self.condition_observed(position)[0]
@@ -300,6 +313,12 @@ class KernelProcess(PowerLadder, Model):
         scales = self.scales(position)
         points, data = self._observe(scales)
         return self.form.condition(self, scales, points, data), data
+
+    def log_given(self, position: Array, members: vecchia.Indices, sizes: vecchia.Indices) -> Array:
+        """log p(y_i | scales, y_N) of the first row i of each set given the others."""
+        points, data = self.observe(position)
+        a, d = vecchia.conditionals(self.local(points, data.weight), members, sizes)
+        return vecchia.log_density_of_first((a * data.scaled[members]).sum(axis=1), d, data.log_total[members[:, 0]])
 
     def leave_one_out(self, position: Array) -> gaussian.LeftOut:
         """Each row given the scales and all the others."""

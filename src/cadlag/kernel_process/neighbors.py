@@ -5,8 +5,9 @@ random, from a fixed seed, so that neighbours are a function of the rows, the pi
 k-d trees over prefixes of the order that double: O(n m log n).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,8 @@ class Neighbors(Forgetful):
         The rows, (n, p).
     log_weights
         Pilot log weights of the inputs, (p,).
-    n_neighbors
-        m.
+    sets
+        S_i.
     n_asked
         How many rows a new row asks.
     n_threads
@@ -42,27 +43,24 @@ class Neighbors(Forgetful):
 
     X: Array
     log_weights: Array
-    n_neighbors: int
+    sets: Sets
     n_asked: int
     n_threads: int = 1
     _asked: dict[bytes, Indices] = field(default_factory=dict, repr=False, compare=False)
 
-    def of_rows(self, rows: NDArray[np.int_]) -> "Neighbors":
+    @classmethod
+    def find(cls, X: Array, log_weights: Array, n_neighbors: int, n_asked: int | None = None) -> Self:
+        """The nearest earlier rows of each; a new row asks as many unless more are wanted."""
+        sets = Sets.of(nearest_earlier(directions(X, log_weights), n_neighbors))
+        return cls(X, log_weights, sets, n_asked or n_neighbors)
+
+    def of_rows(self, rows: NDArray[np.int_]) -> Self:
         """Those among some of the rows."""
-        return replace(self, X=self.X[rows], _asked={})
-
-    def directions(self, X: Array) -> Array:
-        """û of some inputs, a row each."""
-        return np.ascontiguousarray(kernels.layers(X, self.log_weights, np.empty(0), 1).unit.T)
-
-    @cached_property
-    def sets(self) -> Sets:
-        """S_i."""
-        return Sets.of(nearest_earlier(self.directions(self.X), self.n_neighbors))
+        return self.find(self.X[rows], self.log_weights, self.sets.n_neighbors, self.n_asked)
 
     @cached_property
     def _tree(self) -> cKDTree:
-        return cKDTree(self.directions(self.X))
+        return cKDTree(directions(self.X, self.log_weights))
 
     def asked(self, X: Array) -> Indices:
         """The rows nearest to each new input, nearest first, (m, n_asked)."""
@@ -75,7 +73,18 @@ class Neighbors(Forgetful):
     def nearest(self, X: Array, count: int) -> Indices:
         """So many rows nearest to each input, nearest first."""
         wanted = np.arange(1, min(count, len(self.X)) + 1)
-        return np.asarray(self._tree.query(self.directions(X), wanted)[1], dtype=np.int32)
+        return np.asarray(self._tree.query(directions(X, self.log_weights), wanted)[1], dtype=np.int32)
+
+    def nearest_others(self, rows: NDArray[np.int64], count: int) -> Indices:
+        """So many other rows nearest to each of some rows, nearest first."""
+        near = self.nearest(self.X[rows], count + 1)
+        last = np.argsort(near == rows[:, None], axis=1, kind="stable")  # itself, or what is farthest
+        return np.take_along_axis(near, last, axis=1)[:, :-1]
+
+
+def directions(X: Array, log_weights: Array) -> Array:
+    """û of some inputs, a row each."""
+    return np.ascontiguousarray(kernels.layers(X, log_weights, np.empty(0), 1).unit.T)
 
 
 def nearest_earlier(places: Array, m: int) -> Indices:

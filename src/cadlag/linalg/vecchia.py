@@ -131,34 +131,35 @@ class Pairs(Protocol):
 
 @njit(inline="always", **_COMPILED)
 def _take_root(row: Array, k: int, least: float, inverse: Array) -> bool:
-    """Row k of L from what is left of that of P, and 1/L_kk; False if nothing is left."""
-    if not row[k] > least:
-        return False
-    inverse[k] = 1.0 / math.sqrt(row[k])
+    """Row k of L from what is left of that of P, and 1/L_kk; zeros and False if nothing is left."""
+    is_left = row[k] > least
+    inverse[k] = 1.0 / math.sqrt(row[k]) if is_left else 0.0
     for h in range(k):
         row[h] *= inverse[k]
-    return True
+    return is_left
 
 
 @njit(**_COMPILED)
 def _eliminate(matrix: Array, size: int, inverse: Array) -> bool:
-    """P = LᵀL from the last row to the second, two at a time, which leaves d in the corner; False if P is singular."""
-    least, k = size * _ROUNDING, size - 1
+    """P = LᵀL from the last row to the second, two at a time, which leaves d in the corner.
+
+    A row that those behind it determine gets zeros, as if it were not there; whether there was none.
+    """
+    least, k, is_regular = size * _ROUNDING, size - 1, True
     while k > 0:
         one, two = matrix[k], matrix[k - 1]
-        if not _take_root(one, k, least, inverse):
-            return False
+        is_regular &= _take_root(one, k, least, inverse)
         factor = one[k - 1]
         for h in range(k):
             two[h] -= factor * one[h]
-        if k > 1 and not _take_root(two, k - 1, least, inverse):
-            return False
+        if k > 1:
+            is_regular &= _take_root(two, k - 1, least, inverse)
         for i in range(k - 1):
             first, second, target = one[i], two[i], matrix[i]
             for h in range(i + 1):
                 target[h] -= first * one[h] + second * two[h]
         k -= 2
-    return True
+    return is_regular
 
 
 @njit(**_COMPILED)
@@ -199,15 +200,16 @@ def _solve_both(matrix: Array, size: int, inverse: Array, x: Array) -> None:
 @njit(**_COMPILED)
 def _factorise(matrices: Array, sizes: Indices, inverses: Array, coefficients: Array, variances: Array) -> int:
     """a_i and d_i of each set; the number of the first whose neighbours are singular, or -1."""
+    failed = -1
     for r in range(len(sizes)):
         size, a = sizes[r], coefficients[r]
-        if not _eliminate(matrices[r], size, inverses[r]):
-            return r
+        if not _eliminate(matrices[r], size, inverses[r]) and failed < 0:
+            failed = r
         a[0] = 1.0
         a[1:] = 0.0
         _solve_lower(matrices[r], size, inverses[r], a)
         variances[r] = matrices[r, 0, 0]
-    return -1
+    return failed
 
 
 @njit(**_COMPILED)
@@ -353,25 +355,38 @@ class _Block(NamedTuple):
         step = max(1, _BLOCK // width**2)
         return cls(np.empty((step, width, width)), np.empty((step, width)))
 
-    def condition(self, pairs: Pairs, members: Indices, sizes: Indices, coefficients: Array, variances: Array) -> None:
+    def condition(
+        self, pairs: Pairs, members: Indices, sizes: Indices, coefficients: Array, variances: Array, strict: bool
+    ) -> None:
         """a_i and d_i of each set, and L in the arrays."""
         pairs.fill(members, sizes, self.matrices)
         failed = _factorise(self.matrices, sizes, self.inverses, coefficients, variances)
-        if failed >= 0:
+        if failed >= 0 and strict:
             raise NotPositiveDefiniteError(f"the neighbours of row {members[failed, 0]} have a singular covariance")
 
 
-def conditionals(pairs: Pairs, members: Indices, sizes: Indices, n_threads: int = 1) -> tuple[Array, Array]:
-    """a_i = (1; -b_i) and d_i of each set, whose first member may be a new row; d may be zero or less by rounding."""
+def conditionals(
+    pairs: Pairs, members: Indices, sizes: Indices, n_threads: int = 1, strict: bool = False
+) -> tuple[Array, Array]:
+    """a_i = (1; -b_i) and d_i of each set, whose first member may be a new row; d may be zero or less by rounding.
+
+    Neighbours that others determine are left out, or refused where `strict`.
+    """
     coefficients, variances = np.empty(members.shape), np.empty(len(sizes))
 
     def work(chunk: slice) -> None:
         block = _Block.of(members.shape[1])
         for rows in _blocks(chunk, members.shape[1]):
-            block.condition(pairs, members[rows], sizes[rows], coefficients[rows], variances[rows])
+            block.condition(pairs, members[rows], sizes[rows], coefficients[rows], variances[rows], strict)
 
     _chunks(len(sizes), n_threads, work)
     return coefficients, variances
+
+
+def log_density_of_first(errors: Array, variances: Array, log_total: Array) -> Array:
+    """log p(y_i | y_N) in units of y, from aᵀỹ and its variance."""
+    variances = np.maximum(variances, np.finfo(float).tiny)
+    return -0.5 * (LOG_2PI + np.log(variances) + errors**2 / variances + log_total)
 
 
 def _normalise_rows(coefficients: Array, variances: Array, members: Indices, sizes: Indices) -> None:
@@ -382,7 +397,7 @@ def _normalise_rows(coefficients: Array, variances: Array, members: Indices, siz
 
 def factorise(pairs: Pairs, sets: Sets, n_threads: int = 1) -> Precision:
     """U."""
-    values, variances = conditionals(pairs, sets.members, sets.sizes, n_threads)
+    values, variances = conditionals(pairs, sets.members, sets.sizes, n_threads, strict=True)
     _normalise_rows(values, variances, sets.members, sets.sizes)
     return Precision(sets, values)
 
@@ -438,7 +453,7 @@ class _Reverse(NamedTuple):
         for rows in _blocks(chunk, width):
             members, sizes, values = sets.members[rows], sets.sizes[rows], self.precision.values[rows]
             variances = np.empty(len(sizes))
-            block.condition(self.pairs, members, sizes, values, variances)
+            block.condition(self.pairs, members, sizes, values, variances, strict=True)
             _normalise_rows(values, variances, members, sizes)
             _differentiate(
                 block.matrices, block.inverses, members, sizes, values, self.unexplained, *self._of(rows),

@@ -3,27 +3,29 @@
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cadlag.inference import Chains, Reach, as_generator
+from cadlag.kernel_process.asking import NEIGHBORS, Asking
 from cadlag.likelihood import Gaussian
 from cadlag.names import input_names, labels_beside
 from cadlag.network.break_tables import BreakPlanes, BreakPoints
 from cadlag.network.model import ACTIVATIONS, StableNetwork
 from cadlag.network.transition import LADDER, ExchangedSweeps, Sweeps
-from cadlag.regressor import Need, Regressor
-from cadlag.settings import SAMPLED, UNTIL_DONE, Either, Nothing, Number, Setting, Truth, Whole, Word, shared
+from cadlag.regressor import Need
+from cadlag.settings import SAMPLED, UNTIL_DONE, Either, Nothing, Number, Open, Setting, Truth, Word, shared
 
 Array = NDArray[np.float64]
 
 KERNELS = {"gibbs": Sweeps, "tempered": ExchangedSweeps}
-BULK_ROWS = 1000
 SMOOTH = "smooth"  # a bulk of order 1 alone
 BULK_VERSION = 2  # of what `bulk` means: in files of version 0.1, which say nothing, a smooth one
+BULK_ROWS = 1000  # beyond which version 0.1 added none unless asked to
+N_UNITS, N_UNITS_OF_MANY, MANY_ROWS = 20, 40, 1000  # units, up to so many rows and beyond
 FIRST = Reach(8, 600, 120)  # chains, iterations dropped, draws kept: where "auto" begins
 FIRST_OF_FEW = Reach(8, 200, 60)
 FIRST_OF_WIDE = Reach(8, 1000, 120)  # directions are harder to find among many
@@ -32,7 +34,7 @@ GLANCE = Reach(4, 80, 20)  # of a first look
 
 
 @dataclass(eq=False, repr=False)
-class StableNetworkRegressor(Regressor):
+class StableNetworkRegressor(Asking):
     """Bayesian regression with a network whose output weights are α-stable: jumps anywhere, in any dimension.
 
     A few of the units carry most of the function, each a step or a hinge across a hyperplane anywhere in the space of
@@ -44,13 +46,12 @@ class StableNetworkRegressor(Regressor):
     alpha
         Stability index in (0, 2]; smaller leaves more of the function to a few units, 2 is the Gaussian limit.
     n_units
-        Number of units.
+        Number of units; "auto" for 20 up to 1,000 rows and 40 beyond.
     activation
         "sign" (steps), "relu" (hinges) or "auto", which samples the kind of each unit.
     bulk
-        Whether a kernel process is added to the units, for what of the function they do not carry, at a cost of n³ a
-        draw; "auto" adds it up to 1,000 rows. It is smooth, rough or absent, as the data have it; "smooth" adds one
-        that is always there and smooth.
+        Whether a kernel process is added to the units, for what of the function they do not carry; "auto" adds it. It
+        is smooth, rough or absent, as the data have it; "smooth" adds one that is always there and smooth.
     input_scales
         Whether the inputs have positive stable scales, shared by all units, that can switch an input off; at alpha 2
         all scales are 1.
@@ -91,13 +92,17 @@ class StableNetworkRegressor(Regressor):
         Whether to show progress on standard error; or a callable, see :func:`cadlag.sampling.chains.run`.
     random_state
         Seed.
+    neighbors
+        How many rows each row asks in the likelihood of the bulk, whose cost is then linear in the number of rows; None
+        for the full covariance, at a cost of n³ a draw, "auto" for that up to 1,000 rows and for 20 neighbours beyond.
 
     Attributes
     ----------
     posterior_ : Posterior
         Draws by name: noise variance in squared units of y, amplitude, the function at a few training rows.
     diagnostics_ : dict
-        Worst R-hat and effective sample sizes; the median number of units that the data want.
+        Worst R-hat and effective sample sizes; the median number of units that the data want; with neighbours also how
+        many rows each row asks in the likelihood (`n_neighbors`) and how many a new one (`n_asked`).
     model_ : StableNetwork
         The model on standardised data.
     n_features_in_ : int
@@ -120,17 +125,19 @@ class StableNetworkRegressor(Regressor):
     _settings: ClassVar[Mapping[str, Setting]] = {
         **shared("alpha", "noise_variance", "noise_prior_on", "standardize", *SAMPLED),
         **UNTIL_DONE,
-        "n_units": Whole(1, 10_000, of_run=True),
+        "n_units": Open(1, 10_000, of_run=True),
         "activation": Word(ACTIVATIONS, of_run=True),
         "bulk": Either('True, False, "smooth" or "auto"', (Truth(), Word((SMOOTH, "auto"))), of_run=True),
         "input_scales": Truth(of_run=True),
         "amplitude": Either("a positive number, or None to learn it", (Nothing(), Number()), of_run=True),
         "sampler": Word(tuple(KERNELS), of_run=True),
+        "neighbors": NEIGHBORS,
     }
+    _neighbors_asked: ClassVar[int] = 20
     fit_intercept = True
 
     alpha: float = 1.0
-    n_units: int = 20
+    n_units: int | str = "auto"
     activation: str = "auto"
     bulk: bool | str = "auto"
     input_scales: bool = False
@@ -151,19 +158,30 @@ class StableNetworkRegressor(Regressor):
     max_memory: float | None = None
     progress: Any = False
     random_state: Any = None
+    neighbors: int | str | None = "auto"
+    _asks: int | None = field(default=None, init=False)
 
     # The model -------------------------------------------------------------------------------------------------------
 
     def _model(self, X: Array, y: Array) -> StableNetwork:
         return StableNetwork(
-            self._with_intercept(X), y, int(self.n_units), float(self.alpha), self.activation,
+            self._with_intercept(X), y, self._count_units(len(y)), float(self.alpha), self.activation,
             None if self.amplitude is None else float(self.amplitude), bool(self.input_scales),
-            Gaussian(self._known_noise(len(y)), self.noise_prior_on), bulk_depth=int(self._has_bulk(len(y))),
-            rough=self._has_bulk(len(y)) and self.bulk != SMOOTH,
+            Gaussian(self._known_noise(len(y)), self.noise_prior_on), bulk_depth=int(self._has_bulk),
+            rough=self._has_bulk and self.bulk != SMOOTH,
         )  # fmt: skip
 
-    def _has_bulk(self, n: int) -> bool:
-        return n <= BULK_ROWS if self.bulk == "auto" else bool(self.bulk)
+    def _count_units(self, n: int) -> int:
+        if self.n_units != "auto":
+            return int(self.n_units)
+        return N_UNITS if n <= MANY_ROWS else N_UNITS_OF_MANY
+
+    @property
+    def _has_bulk(self) -> bool:
+        return bool(self.bulk)
+
+    def _may_ask(self, n: int) -> bool:
+        return self._has_bulk
 
     def _kernel(self) -> Any:
         return KERNELS[self.sampler]
@@ -177,22 +195,25 @@ class StableNetworkRegressor(Regressor):
         return Chains(self._kernel(), *GLANCE, self.n_jobs, self.progress) if self._is_fast else super()._inference()
 
     def _memory(self, n: int) -> Need:
-        rows = 8.0 * n * (2 * self.n_features_in_ + 3 * self.n_units + 24) * self._n_workers()
-        if self._has_bulk(n):
+        m, workers = self._count_units(n), self._n_workers()
+        rows = 8.0 * n * (2 * self.n_features_in_ + 3 * m + 24) * workers
+        if self._asks is not None:
+            rows += 8.0 * n * (8.0 * (min(self._asks, n - 1) + 1) + 4 * m) * workers
+        elif self._has_bulk:
             replicas = len(LADDER) if self.sampler == "tempered" else 1
-            rows += (24.0 + 8.0 * replicas) * n * n * self._n_workers()  # each remembers an inverse
+            rows += (24.0 + 8.0 * replicas) * n * n * workers  # each remembers an inverse
         first = self._counts()
-        draws = 8.0 * first.n_chains * first.n_kept * self.n_units * (self.n_features_in_ + 3)
-        what = f"A network of {self.n_units} units on {n} rows"
-        return Need(rows + 2.0 * draws, what, "use fewer units, draws or workers (n_jobs)")
+        draws = 8.0 * first.n_chains * first.n_kept * m * (self.n_features_in_ + 3)
+        what = f"A network of {m} units on {n} rows"
+        return Need(rows + 2.0 * draws, what, "use fewer units, neighbors, draws or workers (n_jobs)")
 
     def _own_tree(self) -> dict[str, Any]:
         return {**super()._own_tree(), "bulk": BULK_VERSION}
 
     def _restore(self, tree: dict[str, Any]) -> None:
-        """In version 0.1 every bulk was smooth, and always there."""
+        """In version 0.1 every bulk was smooth, and always there where there was one."""
         if tree.get("bulk") is None and self.bulk is not False:
-            self.bulk = SMOOTH if self._has_bulk(len(tree["data"]["y"])) else False
+            self.bulk = SMOOTH if self.bulk != "auto" or len(tree["data"]["y"]) <= BULK_ROWS else False
             self._remember_settings()
         super()._restore(tree)
 

@@ -24,6 +24,8 @@ from cadlag.kernel_process.neighbors import Neighbors
 from cadlag.kernel_process.rough import RoughProcess
 from cadlag.likelihood import GAUSSIAN, Gaussian, sample_log_half_cauchy
 from cadlag.linalg.gaussian import LeftOut, NotPositiveDefiniteError
+from cadlag.linalg.low_rank import solve_upper
+from cadlag.linalg.vecchia import Indices, conditionals, log_density_of_first
 from cadlag.model import Model
 from cadlag.names import labels_beside
 from cadlag.network.atom import Bulk, LocalBulk, NetworkAtom, Units
@@ -158,7 +160,7 @@ class StableNetwork(Model):
     def operations_to_condition(self) -> float:
         """What one draw's predictions cost at least."""
         n = float(len(self.y))
-        return n * self.n_units**2 + (n**3 / 3.0 if self.bulk_depth else 0.0)
+        return n * self.n_units**2 + (0.0 if self.process is None else self.process.operations_to_condition)
 
     @cached_property
     def log_factor(self) -> float:
@@ -324,6 +326,19 @@ class StableNetwork(Model):
         """Variance of the noise on a new observation."""
         return self.likelihood.new_variance(float(from_log(units.log_v)))
 
+    def log_given(self, position: Array, members: Indices, sizes: Indices) -> Array:
+        """log p(y_i | units, y_N) of the first row i of each set given the others, weights as all rows have them."""
+        assert self.process is not None
+        units = self.read(position)
+        points, data = self.process.observe(self.bulk_position(units))
+        _, (_, factor, half), _ = self._marginal(units, 0.0)
+        spread = np.sqrt(self.variances(units))
+        columns = self.columns(units) * np.exp(-0.5 * data.log_total)[:, None]
+        a, d = conditionals(self.process.local(points, data.weight), members, sizes)
+        left = (data.scaled - columns @ (spread * solve_upper(factor, half)))[members]
+        H = solve_triangular(factor, (np.einsum("mk,mkj->mj", a, columns[members]) * spread).T, lower=True)
+        return log_density_of_first((a * left).sum(axis=1), d + (H * H).sum(axis=0), data.log_total[members[:, 0]])
+
     def leave_one_out(self, position: Array) -> LeftOut:
         """Each row given the units and all the others."""
         units = self.read(position)
@@ -362,7 +377,10 @@ class StableNetwork(Model):
 
     def diagnostics(self, posterior: Posterior) -> dict[str, Any]:
         """Diagnostics of the chains, and how many units help."""
-        return {**posterior.diagnostics(), "units_in_use": float(np.median(posterior.stats["n_used"]))}
+        found = {**posterior.diagnostics(), "units_in_use": float(np.median(posterior.stats["n_used"]))}
+        if self.neighbors is not None:
+            found |= {"n_neighbors": self.neighbors.sets.n_neighbors, "n_asked": self.neighbors.n_asked}
+        return found
 
     def remarks(self, diagnostics: dict[str, Any]) -> list[str]:
         """A word on too few units."""
