@@ -31,6 +31,7 @@ from cadlag.linalg.low_rank import Columns, log_marginal_of_sums, precision_of_s
 
 Indices = NDArray[np.int32]
 Places = NDArray[np.int64]
+MOST_ENTRIES = 2**31 - 1  # of U, whose places are numbers of 32 bits
 
 CHUNK = 4096  # rows that one thread takes at a time
 _BLOCK = 2**15  # entries of the matrices that are worked on together
@@ -60,12 +61,14 @@ class Sets(NamedTuple):
     sizes: Indices
     starts: Places
     columns: Indices
-    places: Places
+    places: Indices
 
     @classmethod
     def of(cls, neighbors: Indices) -> "Sets":
         """From the neighbours of each row, (n, m), -1 where there are fewer."""
         n, m = neighbors.shape
+        if n * (m + 1) > MOST_ENTRIES:
+            raise ValueError(f"{n} rows of {m} neighbours are too many for one precision: use fewer neighbours")
         members = np.empty((n, m + 1), dtype=np.int32)
         members[:, 0], members[:, 1:] = np.arange(n), neighbors
         sizes = (members >= 0).sum(axis=1, dtype=np.int32)
@@ -78,13 +81,9 @@ class Sets(NamedTuple):
         """m."""
         return self.members.shape[1] - 1
 
-    def gather(self, values: Array) -> Array:
-        """Σ over its sets of what each row has there: (n, m + 1, k) to (k, n)."""
-        return _gathered(self.starts, self.places, values.reshape(-1, values.shape[2]))
-
 
 @njit(**_COMPILED)
-def _transposed(members: Indices, sizes: Indices) -> tuple[Places, Indices, Places]:
+def _transposed(members: Indices, sizes: Indices) -> tuple[Places, Indices, Indices]:
     n, width = members.shape
     starts = np.zeros(n + 1, np.int64)
     for i in range(n):
@@ -92,7 +91,7 @@ def _transposed(members: Indices, sizes: Indices) -> tuple[Places, Indices, Plac
             starts[members[i, k] + 1] += 1
     for i in range(n):
         starts[i + 1] += starts[i]
-    columns, places, filled = np.empty(starts[n], np.int32), np.empty(starts[n], np.int64), starts[:-1].copy()
+    columns, places, filled = np.empty(starts[n], np.int32), np.empty(starts[n], np.int32), starts[:-1].copy()
     for i in range(n):
         for k in range(sizes[i]):
             at = filled[members[i, k]]
@@ -102,15 +101,12 @@ def _transposed(members: Indices, sizes: Indices) -> tuple[Places, Indices, Plac
 
 
 @njit(**_COMPILED)
-def _gathered(starts: Places, places: Places, values: Array) -> Array:
-    n = len(starts) - 1
-    out = np.zeros((values.shape[1], n))
-    for i in range(n):
-        for at in range(starts[i], starts[i + 1]):
-            row = values[places[at]]
-            for q in range(len(row)):
-                out[q, i] += row[q]
-    return out
+def add_up(members: Indices, sizes: Indices, values: Array, out: Array) -> None:
+    """What each row has in some sets, (c, m + 1, k), added to what it has in others, (k, n)."""
+    for r in range(len(sizes)):
+        for k in range(sizes[r]):
+            for q in range(len(out)):
+                out[q, members[r, k]] += values[r, k, q]
 
 
 class Pairs(Protocol):
@@ -263,7 +259,7 @@ def _times_transposed(members: Indices, sizes: Indices, values: Array, x: Array)
 
 
 @njit(**_COMPILED)
-def _times(starts: Places, columns: Indices, places: Places, values: Array, x: Array) -> Array:
+def _times(starts: Places, columns: Indices, places: Indices, values: Array, x: Array) -> Array:
     n, q = len(starts) - 1, x.shape[1]
     out = np.zeros((n, q))
     for i in range(n):
@@ -310,7 +306,9 @@ class Precision(NamedTuple):
     @property
     def diagonal(self) -> Array:
         """V_ii."""
-        return self.sets.gather(self.values[:, :, None] ** 2)[0]
+        out = np.zeros((1, len(self.values)))
+        add_up(self.sets.members, self.sets.sizes, self.values[:, :, None] ** 2, out)
+        return out[0]
 
     @property
     def log_det(self) -> float:
@@ -328,13 +326,14 @@ class Pulled(NamedTuple):
     totals: Array
 
 
-def _chunks(n: int, n_threads: int, work: Callable[[slice], Any]) -> list[Any]:
+def _chunks(n: int, n_threads: int, work: Callable[[slice], Any]) -> Iterator[Any]:
     """What is found for each chunk of rows, in their order."""
     chunks = [slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
     if n_threads == 1 or len(chunks) == 1:
-        return [work(chunk) for chunk in chunks]
+        yield from map(work, chunks)
+        return
     with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(work, chunks))
+        yield from pool.map(work, chunks)
 
 
 def _blocks(chunk: slice, width: int) -> Iterator[slice]:
@@ -379,7 +378,8 @@ def conditionals(
         for rows in _blocks(chunk, members.shape[1]):
             block.condition(pairs, members[rows], sizes[rows], coefficients[rows], variances[rows], strict)
 
-    _chunks(len(sizes), n_threads, work)
+    for _ in _chunks(len(sizes), n_threads, work):
+        pass
     return coefficients, variances
 
 
@@ -424,11 +424,20 @@ def _explain(precision: Precision, data: Observed, columns: Columns | None) -> _
     whitened = precision.whiten(Phi)
     value, factor, half = log_marginal_of_sums(*sums_of_columns(whitened, errors), square, n, columns.variances, 1.0)
     weights = np.sqrt(columns.variances) * solve_upper(factor, half)
-    solved = whitened @ precision_of_sums(factor, columns.variances, 1.0)
-    squares = (solved * whitened).sum(axis=1)
-    return _Given(
-        value + constant, Phi, data.scaled - Phi @ weights, errors - whitened @ weights, solved, squares
-    )  # fmt: skip
+    errors -= whitened @ weights
+    squares = _solve_columns(whitened, precision_of_sums(factor, columns.variances, 1.0))
+    return _Given(value + constant, Phi, data.scaled - Phi @ weights, errors, whitened, squares)
+
+
+def _solve_columns(whitened: Array, C: Array) -> Array:
+    """UᵀΦ̃ <- UᵀΦ̃C, some rows at a time; ωᵀCω of each row."""
+    squares = np.empty(len(whitened))
+    for start in range(0, len(whitened), CHUNK):
+        rows = slice(start, start + CHUNK)
+        solved = whitened[rows] @ C
+        squares[rows] = (solved * whitened[rows]).sum(axis=1)
+        whitened[rows] = solved
+    return squares
 
 
 def log_marginal(pairs: Pairs, sets: Sets, data: Observed, columns: Columns | None = None, n_threads: int = 1) -> float:
@@ -437,30 +446,29 @@ def log_marginal(pairs: Pairs, sets: Sets, data: Observed, columns: Columns | No
 
 
 class _Reverse(NamedTuple):
-    """The reverse mode of rows: U, and what the pairs have pulled, are filled in."""
+    """The reverse mode of rows: U is filled in."""
 
     pairs: Pairs
     precision: Precision
-    sums: Array
-    diagonal: Array
     unexplained: Array
     given: _Given | None
 
-    def totals_of(self, chunk: slice) -> Array:
-        """Totals of a chunk of rows."""
+    def pulled(self, chunk: slice) -> tuple[slice, Array, Array, Array]:
+        """Of a chunk of rows: what belongs to each member, the derivatives by P_kk, and totals."""
         sets, width, totals = self.precision.sets, self.precision.values.shape[1], np.zeros(self.pairs.n_totals)
-        block = _Block.of(width)
+        size, block = chunk.stop - chunk.start, _Block.of(width)
+        sums, diagonal = np.empty((size, width, self.pairs.n_sums)), np.empty((size, width, 1))
         for rows in _blocks(chunk, width):
             members, sizes, values = sets.members[rows], sets.sizes[rows], self.precision.values[rows]
-            variances = np.empty(len(sizes))
+            here, variances = slice(rows.start - chunk.start, rows.stop - chunk.start), np.empty(len(sizes))
             block.condition(self.pairs, members, sizes, values, variances, strict=True)
             _normalise_rows(values, variances, members, sizes)
             _differentiate(
                 block.matrices, block.inverses, members, sizes, values, self.unexplained, *self._of(rows),
-                self.diagonal[rows],
+                diagonal[here],
             )  # fmt: skip
-            self.pairs.pull(members, sizes, block.matrices, self.sums[rows], totals)
-        return totals
+            self.pairs.pull(members, sizes, block.matrices, sums[here], totals)
+        return chunk, sums, diagonal, totals
 
     def _of(self, rows: slice) -> tuple[Array, Array, Array, Array]:
         """ε, Φ̃, UᵀΦ̃C, and ε² + ωᵀCω of some rows."""
@@ -482,23 +490,34 @@ def log_marginal_gradient(
         precision = factorise(pairs, sets, n_threads)
         given = _explain(precision, data, columns)
         unexplained = given.unexplained
-    reverse = _Reverse(
-        pairs, precision, np.empty((n, width, pairs.n_sums)), np.empty((n, width, 1)), unexplained, given
-    )
-    totals = np.zeros(pairs.n_totals)
-    for part in _chunks(n, n_threads, reverse.totals_of):
-        totals += part
+    reverse = _Reverse(pairs, precision, unexplained, given)
+    pulled, diagonal = Pulled(np.zeros((pairs.n_sums, n)), np.zeros(pairs.n_totals)), np.zeros((1, n))
+    for rows, sums, own, totals in _chunks(n, n_threads, reverse.pulled):
+        add_up(sets.members[rows], sets.sizes[rows], sums, pulled.sums)
+        add_up(sets.members[rows], sets.sizes[rows], own, diagonal)
+        np.add(pulled.totals, totals, out=pulled.totals)
     given = _explain(precision, data, None) if given is None else given
-    by_signal, by_noise = _by_variances(precision, given, data, sets.gather(reverse.diagonal)[0])
-    return MarginalGradient(given.value, Pulled(sets.gather(reverse.sums), totals), by_signal, by_noise)
+    by_signal, by_noise = _by_variances(precision, given, data, diagonal[0])
+    return MarginalGradient(given.value, pulled, by_signal, by_noise)
 
 
 def _by_variances(precision: Precision, given: _Given, data: Observed, diagonal: Array) -> tuple[Array, Array]:
     """Derivatives by the log variances of process and noise; of both together ½(β(ỹ - Φ̃w̄) - share)."""
-    beta = precision.spread(given.errors)
-    share = 1.0 - (precision.spread(given.solved) * given.Phi).sum(axis=1)
+    own, beta = precision.sets, precision.spread(given.errors)
+    share = 1.0 - _times_rows(own.starts, own.columns, own.places, precision.values.ravel(), given.solved, given.Phi)
     by_noise = (1.0 - data.weight**2) * diagonal
     return 0.5 * (beta * given.unexplained - share) - by_noise, by_noise
+
+
+@njit(**_COMPILED)
+def _times_rows(starts: Places, columns: Indices, places: Indices, values: Array, x: Array, y: Array) -> Array:
+    """The diagonal of Uxyᵀ."""
+    n, q = len(starts) - 1, x.shape[1]
+    out = np.zeros(n)
+    for i in range(n):
+        for at in range(starts[i], starts[i + 1]):
+            out[i] += values[places[at]] * _dot(x[columns[at]], y[i], 0, q)
+    return out
 
 
 def leave_one_out(precision: Precision, data: Observed) -> LeftOut:
