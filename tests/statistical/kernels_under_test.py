@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.sampling import LEAPING
+from cadlag.sampling.emulator import Emulator
 from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.independence import Independence
 from cadlag.sampling.leaps import NutsWithLeaps
@@ -86,6 +87,17 @@ def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, mem
     return position, None
 
 
+def walk(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Walks under an emulator of something else, and stretches: the turn of NUTS never comes."""
+    kernel, d = NutsWithHops(model, 0), len(position)
+    points = np.random.default_rng(3).standard_normal((20 * d, d))
+    learned = Emulator.learn(
+        np.full(d, -0.3), 1.5 * np.eye(d), points, np.cos(points).sum(axis=1) - (points**2).sum(axis=1)
+    )
+    state = {**jump_state(kernel, position, period=10**9), "emulator": learned.to_state(), "stretched": np.ones(d)}
+    return _repeat(rng, kernel, state)["position"], None
+
+
 def nuts_and_jumps(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """Jumps, and NUTS every second time."""
     kernel = NutsWithHops(model, 0)
@@ -144,4 +156,4 @@ def _exchanging(rng: np.random.Generator, kernel: Tempered, position: Array, mem
     return state["position"], state["rungs"][1]["position"]
 
 
-MOVES = {move.__name__: move for move in (nuts, jump, stretch, nuts_and_jumps, independence, exchange, tempered)}
+MOVES = {move.__name__: move for move in (nuts, jump, walk, stretch, nuts_and_jumps, independence, exchange, tempered)}
