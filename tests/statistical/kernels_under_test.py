@@ -1,5 +1,6 @@
 """Single transition kernels with everything that adapts held fixed at arbitrary values, for the joint-law checks."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,16 @@ def fixed_mixture(d: int) -> Mixture:
     return Mixture.of(np.log([0.6, 0.4]), np.stack([np.full(d, -0.3), np.full(d, 1.5)]), factors)
 
 
+@cache
+def fixed_emulator(d: int) -> dict[str, Any]:
+    """An emulator of something else than the posterior."""
+    points = np.random.default_rng(3).standard_normal((20 * d, d))
+    learned = Emulator.learn(
+        np.full(d, -0.3), 1.5 * np.eye(d), points, np.cos(points).sum(axis=1) - (points**2).sum(axis=1)
+    )
+    return learned.to_state()
+
+
 def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[str, Any]:
     """A state past its warm-up."""
     return {**kernel.start_from(position), "step_size": step_size, "factor": fixed_factor(len(position))}
@@ -90,11 +101,7 @@ def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, mem
 def walk(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
     """Walks under an emulator of something else, and stretches: the turn of NUTS never comes."""
     kernel, d = NutsWithHops(model, 0), len(position)
-    points = np.random.default_rng(3).standard_normal((20 * d, d))
-    learned = Emulator.learn(
-        np.full(d, -0.3), 1.5 * np.eye(d), points, np.cos(points).sum(axis=1) - (points**2).sum(axis=1)
-    )
-    state = {**jump_state(kernel, position, period=10**9), "emulator": learned.to_state(), "stretched": np.ones(d)}
+    state = {**jump_state(kernel, position, period=10**9), "emulator": fixed_emulator(d), "stretched": np.ones(d)}
     return _repeat(rng, kernel, state)["position"], None
 
 

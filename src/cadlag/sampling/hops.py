@@ -5,8 +5,8 @@ NUTS, joined by walks under what all chains have learned of the target.
 At first each chain climbs to a few modes; all chains share what they found and start near modes taken by their mass.
 An emulator (a Gaussian process) stands for the log density, fitted to all that has been evaluated, and each iteration
 proposes the end of a walk under it, a long one that visits other modes or a short one that stays near. It costs one
-likelihood, and where the emulator is right draws are nearly independent. The chains meet again early and then after
-1.4 times the time each, a last time at the end of warm-up: the emulator is fitted again, likewise a mixture q of t laws,
+likelihood, and where the emulator is right draws are nearly independent. The chains meet again early, then after
+1.4 times the time each, a last time at the end of warm-up: the emulator is fitted again, as is a mixture q of t laws,
 to whose draws long walks hop, and NUTS takes over the chains' common spread as its metric. Until warm-up ends one more
 likelihood an iteration is spent on a walk under a flatter law, so that the emulator knows the tails: where it is too
 low, chains would stay long. NUTS runs now and then, for what walks miss, and more often where few are accepted. Where
