@@ -21,7 +21,7 @@ from cadlag import StableKernelRegressor, metrics
 from cadlag.datasets import load_dataset
 from cadlag.kernel_process.model import KernelProcess
 
-DATA = ("sim1d", "sim2d", "yacht", "boston")
+DATA = ("sim1d", "sim2d", "sim10d", "yacht", "boston", "energy")
 MEDIAN, WORST = 10_000, 25_000
 COUNTED = ("log_likelihood", "log_likelihood_gradient", "condition")
 

@@ -23,7 +23,7 @@ from cadlag.sampling.adaptation import (
 from cadlag.sampling.contract import find_start
 from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.laplace import Modes, find_modes
-from cadlag.sampling.mixture import _NU, Mixture, fit_mixture
+from cadlag.sampling.mixture import NU, Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts, _Point, _Trajectory
 from cadlag.sampling.tempering import Tempered
 from cadlag.sampling.weighing import weigh
@@ -218,7 +218,7 @@ def test_mixture_density_is_that_of_its_samples_in_the_plane() -> None:
     weights = np.exp(mixture.log_weights)
     mean = weights @ mixture.means
     second = sum(
-        w * (_NU / (_NU - 2.0) * f @ f.T + np.outer(m, m)) for w, f, m in zip(weights, mixture.factors, mixture.means)
+        w * (NU / (NU - 2.0) * f @ f.T + np.outer(m, m)) for w, f, m in zip(weights, mixture.factors, mixture.means)
     )
     for i in range(3):
         for j in range(i + 1):
@@ -316,7 +316,7 @@ def frozen_part(state: dict[str, Any]) -> list[Any]:
     if "rungs" in state:
         return [part for rung in state["rungs"] for part in frozen_part(rung)]
     inner = state.get("nuts", state)
-    mixture = state.get("mixture") or {}
+    mixture = (state.get("mixture") or {}) | (state.get("emulator") or {}) | (state.get("seen") or {})
     learned = [inner[key] for key in ("step_size", "factor") if key in inner]
     return [*learned, *mixture.values(), state.get("n_jumps"), state.get("period")]
 

@@ -1,5 +1,6 @@
 """Single transition kernels with everything that adapts held fixed at arbitrary values, for the joint-law checks."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.sampling import LEAPING
+from cadlag.sampling.emulator import Emulator
 from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.independence import Independence
 from cadlag.sampling.leaps import NutsWithLeaps
@@ -44,6 +46,16 @@ def fixed_mixture(d: int) -> Mixture:
     """Two t laws about where the prior is, neither of which fits."""
     factors = np.stack([1.5 * np.eye(d), 3.0 * np.eye(d) + 0.5 * np.tril(np.ones((d, d)), -1)])
     return Mixture.of(np.log([0.6, 0.4]), np.stack([np.full(d, -0.3), np.full(d, 1.5)]), factors)
+
+
+@cache
+def fixed_emulator(d: int) -> dict[str, Any]:
+    """An emulator of something else than the posterior."""
+    points = np.random.default_rng(3).standard_normal((20 * d, d))
+    learned = Emulator.learn(
+        np.full(d, -0.3), 1.5 * np.eye(d), points, np.cos(points).sum(axis=1) - (points**2).sum(axis=1)
+    )
+    return learned.to_state()
 
 
 def nuts_state(kernel: Nuts, position: Array, step_size: float = 0.5) -> dict[str, Any]:
@@ -84,6 +96,13 @@ def stretch(rng: np.random.Generator, model: KernelProcess, position: Array, mem
         j = int(rng.integers(len(position)))
         position, value, _ = kernel._stretch(rng, j, position, anchor, value, 1.0)
     return position, None
+
+
+def walk(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
+    """Walks under an emulator of something else, and stretches: the turn of NUTS never comes."""
+    kernel, d = NutsWithHops(model, 0), len(position)
+    state = {**jump_state(kernel, position, period=10**9), "emulator": fixed_emulator(d), "stretched": np.ones(d)}
+    return _repeat(rng, kernel, state)["position"], None
 
 
 def nuts_and_jumps(rng: np.random.Generator, model: KernelProcess, position: Array, memory: Any) -> tuple[Array, Any]:
@@ -144,4 +163,4 @@ def _exchanging(rng: np.random.Generator, kernel: Tempered, position: Array, mem
     return state["position"], state["rungs"][1]["position"]
 
 
-MOVES = {move.__name__: move for move in (nuts, jump, stretch, nuts_and_jumps, independence, exchange, tempered)}
+MOVES = {move.__name__: move for move in (nuts, jump, walk, stretch, nuts_and_jumps, independence, exchange, tempered)}

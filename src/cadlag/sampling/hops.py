@@ -1,27 +1,33 @@
-"""x' ~ q, accepted with probability min{1, π(x') q(x) / (π(x) q(x'))}.
+"""x' ~ T(x, ·), accepted with probability min{1, π(x') π̃(x) / (π(x) π̃(x'))}, T reversible under an emulator π̃.
 
-NUTS, joined by jumps that know all chains' modes.
+NUTS, joined by walks under what all chains have learned of the target.
 
 At first each chain climbs to a few modes; all chains share what they found and start near modes taken by their mass.
-Each iteration proposes jumps drawn from q, t laws about the modes to begin with, and NUTS runs now and then, for what q
-misses. The chains meet again early and then after 1.4 times the time each, a last time at the end of warm-up: q is
-fitted to what all of them have visited lately, and NUTS takes over their common spread within chains as its metric. A
-chain caught in a minor mode leaves it in one step, and where q fits well the draws are nearly independent at the price
-of one likelihood each (where jumps rarely land NUTS runs more often). Where the noise goes to zero the posterior
-narrows to a funnel that q misses and where the steps of NUTS are too long. There it helps to stretch one coordinate at
-a time about a draw a of q: x'_j = a_j + z (x_j - a_j), log z standard normal, accepted with probability
-min{1, z π(x') / π(x)}; coordinates are taken more often whose tails have been seen to be heavy. Nothing changes after
-warm-up: the posterior is left invariant exactly, whatever q.
+An emulator (a Gaussian process) stands for the log density, fitted to all that has been evaluated, and each iteration
+proposes the end of a walk under it, a long one that visits other modes or a short one that stays near. It costs one
+likelihood, and where the emulator is right draws are nearly independent. The chains meet again early, then after
+1.4 times the time each, a last time at the end of warm-up: the emulator is fitted again, as is a mixture q of t laws,
+to whose draws long walks hop, and NUTS takes over the chains' common spread as its metric. Until warm-up ends one more
+likelihood an iteration is spent on a walk under a flatter law, so that the emulator knows the tails: where it is too
+low, chains would stay long. NUTS runs now and then, for what walks miss, and more often where few are accepted. Where
+the noise goes to zero the posterior narrows to a funnel. There it helps to stretch one coordinate at a time about a
+draw a of q: x'_j = a_j + z (x_j - a_j), log z standard normal, accepted with probability min{1, z π(x') / π(x)};
+coordinates are taken more often whose tails have been seen to be heavy. Without an emulator (too little seen, or
+a chain of a version that had none) draws of q are proposed instead, accepted with probability
+min{1, π(x') q(x) / (π(x) q(x'))}.
+Nothing changes after warm-up: the posterior is left invariant exactly, whatever q and π̃.
 """
 
 import itertools
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from cadlag.linalg.gaussian import NotPositiveDefiniteError
 from cadlag.sampling.contract import Array, Info, State, Target, described
+from cadlag.sampling.emulator import Emulator
 from cadlag.sampling.laplace import Modes, find_modes
 from cadlag.sampling.mixture import Mixture, fit_mixture
 from cadlag.sampling.nuts import Nuts
@@ -32,10 +38,15 @@ _MOST_JUMPS = 8
 _TRIAL = (6, 4)  # jumps an iteration and iterations a NUTS trajectory, while nothing is known of acceptance
 _WANTED = 1.2  # jumps accepted in an iteration
 _NORMAL_KURTOSIS = 3.0
+_LONG, _SHORT = (30, 0.5), (2, 0.0)  # steps of a walk, and the share of hops among them
+_FLATTER = 0.85  # power of the emulator: where it is too low in the tails, chains would stay long
+_FAR = 0.6  # power under which the tails are looked for
+_UNTIL_STRETCHED = 4  # iterations of walks
+_FIRST_TURN = 25  # iterations of walks a NUTS trajectory, while nothing is known of acceptance
 
 
 class NutsWithHops:
-    """NUTS with hops to draws of a mixture fitted to the warm-up of all chains.
+    """NUTS joined by walks under an emulator fitted to the warm-up of all chains.
 
     Parameters
     ----------
@@ -49,6 +60,7 @@ class NutsWithHops:
         self.target, self.n_warmup = target, n_warmup
         self.nuts = Nuts(target, n_warmup)
         self._mixture: tuple[State, Mixture] | None = None
+        self._emulator: tuple[State, Emulator, Mixture] | None = None
 
     @property
     def rendezvous(self) -> Sequence[int]:
@@ -63,8 +75,8 @@ class NutsWithHops:
         modes = find_modes(rng, self.target) if self.rendezvous else None
         nuts = self.nuts.init(rng) if modes is None else self.nuts.start_from(*modes.start(rng, self.target))
         return {"position": None, "nuts": nuts, "modes": modes and modes.to_state(), "mixture": None, "n_jumps": 0,
-                "period": 1, "stretched": np.ones(self.target.dimension), "iteration": 0, "tried": 0,
-                "accepted": 0.0}  # fmt: skip
+                "period": 1, "stretched": np.ones(self.target.dimension), "iteration": 0, "tried": 0, "accepted": 0.0,
+                "emulator": None, "seen": _nothing(self.target.dimension)}  # fmt: skip
 
     def pool(self, states: Sequence[State], history: Sequence[Array]) -> list[State]:
         """Fit mixture and metric to the last two thirds of all seen, and jump as often as it pays."""
@@ -76,20 +88,28 @@ class NutsWithHops:
         train = np.concatenate([positions[: len(positions) // 2] for positions in recent])
         held_out = np.concatenate([positions[len(positions) // 2 :] for positions in recent])
         try:
-            mixture = fit_mixture(np.random.default_rng(seed), train, held_out).widened().to_state()
+            mixture = fit_mixture(np.random.default_rng(seed), train, held_out).widened()
         except (NotPositiveDefiniteError, np.linalg.LinAlgError):
             return list(states)
         tried, accepted = sum(s["tried"] for s in states), sum(s["accepted"] for s in states)
         n_jumps, period = _schedule(accepted / tried) if tried else _TRIAL
-        learned = {"mixture": mixture, "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0,
+        learned = {"mixture": mixture.to_state(), "n_jumps": n_jumps, "period": period, "tried": 0, "accepted": 0.0,
                    "stretched": _heaviness(np.concatenate(recent))}  # fmt: skip
+        if states[0].get("emulator") is not None:
+            before, seen = states[0]["emulator"], [s["seen"] for s in states]
+            learned |= _emulated(before["centre"], before["factor"], [before, *seen], before)
+            learned["period"] = _turn(accepted / tried) if tried else _FIRST_TURN
         return [{**s, **learned, "nuts": nuts} for s, nuts in zip(states, self._share_metric(states, recent))]
 
     def _share_modes(self, states: Sequence[State]) -> list[State]:
         """Start every chain anew, near any mode that one of them found, by its mass."""
         modes = Modes.join([s["modes"] for s in states])
         rng = np.random.default_rng(np.random.SeedSequence(modes.places.view(np.uint64).ravel()[:64].tolist()))
-        jumps = dict(zip(("n_jumps", "period"), _TRIAL)) | {"mixture": Mixture.about(modes).to_state(), "modes": None}
+        mixture, heaviest = Mixture.about(modes), int(np.argmax(modes.log_masses))
+        jumps = dict(zip(("n_jumps", "period"), _TRIAL)) | {"mixture": mixture.to_state(), "modes": None}
+        jumps |= _emulated(modes.places[heaviest], modes.factors[heaviest], [modes.to_state()], None)
+        if jumps["emulator"] is not None:
+            jumps["period"] = _FIRST_TURN
         return [{**s, **jumps, "nuts": self.nuts.start_from(*modes.start(rng, self.target))} for s in states]
 
     def _share_metric(self, states: Sequence[State], recent: Sequence[Array]) -> list[State]:
@@ -101,16 +121,18 @@ class NutsWithHops:
         return [self.nuts.adopt(s["nuts"], centred.T @ centred / count, count) for s in states]
 
     def step(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info]:
-        """Jumps, once there is somewhere to jump to, then a NUTS trajectory when its turn has come."""
+        """A walk or jumps, once there is something to go by, then a NUTS trajectory when its turn has come."""
         iteration = state["iteration"] + 1
         state = {**state, "iteration": iteration}
         info: Info = {"jump_accept": 0.0, "n_jumps": 0.0}
         failures = 0.0
         if state["mixture"] is not None:
-            state, info, failures = self._jump(rng, state, level)
+            move = self._jump if state.get("emulator") is None else self._walk
+            state, info, failures = move(rng, state, level)
         if iteration > self.n_warmup > state["nuts"]["iteration"]:
             state["nuts"] = self.nuts.freeze(state["nuts"])  # a chain that learned for fewer iterations than now
-        if iteration % state["period"] == 0:
+        untuned = state["nuts"]["step_size"] == 0.0 and _LATEST * self.n_warmup < iteration
+        if iteration % state["period"] == 0 or untuned:
             state["nuts"], own = self.nuts.step(rng, state["nuts"], level)
         else:
             value = self.nuts.evaluate_value(state["nuts"]["position"], level)
@@ -120,6 +142,31 @@ class NutsWithHops:
             state["nuts"] = self.nuts.freeze(state["nuts"])
         state["position"] = state["nuts"]["position"]
         return state, info
+
+    def _walk(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info, float]:
+        emulator, mixture = self._read_emulator(state)
+        position, iteration = state["nuts"]["position"], state["iteration"]
+        start, value = position, self.nuts.evaluate_value(position, level)
+        proposal, gain = emulator.walk(rng, position, mixture, *(_SHORT if iteration % 2 else _LONG), _FLATTER)
+        seen = [(proposal, self.target.log_target(proposal, level))]
+        if iteration <= self.n_warmup:
+            far, _ = emulator.walk(rng, position, mixture, *_LONG, _FAR)
+            seen.append((far, self.target.log_target(far, level)))
+            state = {**state, "seen": _longer(state["seen"], seen)}
+        failures = sum(at == -math.inf for _, at in seen)
+        accepted = math.log(1.0 - rng.random()) < (seen[0][1] - value) - gain
+        if accepted:
+            position, value = seen[0]
+        if iteration % _UNTIL_STRETCHED == 0:
+            anchor = self._read(state["mixture"]).sample(rng, 1)[0]
+            j = _taken(rng, state["stretched"], len(position))
+            position, value, failed = self._stretch(rng, j, position, anchor, value, level)
+            failures += failed
+        if position is not start:
+            self.nuts.remember_value(position, level, value)
+        tried = {"tried": state["tried"] + 1, "accepted": state["accepted"] + accepted}
+        state = {**state, **tried, "nuts": {**state["nuts"], "position": position}}
+        return state, {"jump_accept": float(accepted), "n_jumps": 1.0}, float(failures)
 
     def _jump(self, rng: np.random.Generator, state: State, level: float) -> tuple[State, Info, float]:
         mixture = self._read(state["mixture"])
@@ -157,6 +204,37 @@ class NutsWithHops:
         if self._mixture is None or self._mixture[0] is not state:
             self._mixture = (state, Mixture.from_state(state))
         return self._mixture[1]
+
+    def _read_emulator(self, state: State) -> tuple[Emulator, Mixture]:
+        """The emulator, and the mixture in its units."""
+        if self._emulator is None or self._emulator[0] is not state["emulator"]:
+            emulator = Emulator(**state["emulator"])
+            self._emulator = state["emulator"], emulator, emulator.whitened(self._read(state["mixture"]))
+        return self._emulator[1:]
+
+
+def _nothing(d: int) -> State:
+    """No log densities seen."""
+    return {"positions": np.empty((0, d)), "values": np.empty(0)}
+
+
+def _longer(seen: State, more: Sequence[tuple[Array, float]]) -> State:
+    """Some more log densities seen."""
+    positions, values = zip(*more)
+    return {"positions": np.vstack([seen["positions"], *positions]), "values": np.append(seen["values"], values)}
+
+
+def _emulated(centre: Array, factor: Array, seen: Sequence[State], before: State | None) -> State:
+    """An emulator of all log densities seen, or that from before, and nothing that waits to be learned from."""
+    positions, values = (np.concatenate([part[name] for part in seen]) for name in ("positions", "values"))
+    with suppress(NotPositiveDefiniteError, np.linalg.LinAlgError):
+        before = Emulator.learn(centre, factor, positions, values).to_state()
+    return {"emulator": before, "seen": _nothing(len(centre))}
+
+
+def _turn(rate: float) -> int:
+    """Iterations a NUTS trajectory, for a given acceptance rate of walks."""
+    return 100 if rate > 0.3 else 25 if rate > 0.1 else 5
 
 
 def _schedule(rate: float) -> tuple[int, int]:

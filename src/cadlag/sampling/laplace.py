@@ -35,20 +35,26 @@ class Modes:
         Lower triangular, LLᵀ the inverse curvatures, (k, d, d).
     log_masses
         log π(m) - ½ log|H|, (k,).
+    positions
+        Where the climbs have been, (n, d).
+    values
+        Log densities there, (n,).
     """
 
     places: Array
     factors: Array
     log_masses: Array
+    positions: Array
+    values: Array
 
     @classmethod
     def join(cls, states: Sequence[State]) -> "Modes":
         """Modes of several chains, from their plain trees."""
-        return cls(*(np.concatenate([s[name] for s in states]) for name in ("places", "factors", "log_masses")))
+        return cls(*(np.concatenate([s[name] for s in states]) for name in cls.__dataclass_fields__))
 
     def to_state(self) -> State:
         """Modes as a plain tree."""
-        return {"places": self.places, "factors": self.factors, "log_masses": self.log_masses}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def start(self, rng: np.random.Generator, target: Target) -> tuple[Array, Array]:
         """A draw near one of the modes, taken by its mass, and the metric there."""
@@ -65,10 +71,12 @@ class Modes:
 def find_modes(rng: np.random.Generator, target: Target) -> Modes:
     """Climb from a few prior draws."""
     spread = prior_spread(rng, target)
-    found = [_climb(target, find_start(rng, target, _BEST_OF), spread) for _ in range(_N_ASCENTS)]
-    places, factors = np.stack([mode for mode, _ in found]), np.stack([factor for _, factor in found])
+    seen: list[tuple[Array, float]] = []
+    found = [_climb(target, find_start(rng, target, _BEST_OF), spread, seen) for _ in range(_N_ASCENTS)]
+    places, factors = np.stack([mode for mode, _ in found]), np.ascontiguousarray([factor for _, factor in found])
     masses = [_value(target, mode) + float(np.log(np.diagonal(factor)).sum()) for mode, factor in found]
-    return Modes(places, factors, np.array(masses))
+    positions, values = zip(*seen)
+    return Modes(places, factors, np.array(masses), np.stack(positions), np.array(values))
 
 
 def prior_spread(rng: np.random.Generator, target: Target, n: int = 200) -> Array:
@@ -82,12 +90,15 @@ def _value(target: Target, position: Array) -> float:
     return target.log_target(position, target.exact_level)
 
 
-def _climb(target: Target, start: Array, spread: Array) -> tuple[Array, Array]:
-    """A mode, in units of the prior's spread, and the factor of its inverse curvature."""
+def _climb(
+    target: Target, start: Array, spread: Array, seen: list[tuple[Array, float]]
+) -> tuple[Array, Array]:  # fmt: skip
+    """A mode, in units of the prior's spread, and the factor of its inverse curvature; what is seen on the way."""
     lowest = _value(target, start) - 1e3
 
     def descent(u: Array) -> tuple[float, Array]:
         value, gradient = target.log_target_gradient(u * spread, target.exact_level)
+        seen.append((u * spread, value))
         return (-value, -gradient * spread) if math.isfinite(value) else (-lowest, np.zeros(len(u)))
 
     with np.errstate(over="ignore", invalid="ignore"):

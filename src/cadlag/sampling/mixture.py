@@ -18,7 +18,7 @@ from cadlag.linalg.gaussian import NotPositiveDefiniteError, lower_factor
 from cadlag.sampling.contract import Array, State
 from cadlag.sampling.laplace import Modes
 
-_NU = 5.0
+NU = 5.0
 _WIDE_SHARE, _WIDER = 0.15, 1.5
 _LEAST_MASS = 0.02  # of a mode beside the heaviest
 _ENOUGH = 3e-4  # nats a draw: a smaller gain of one step ends the fit
@@ -50,6 +50,13 @@ def _log_sum(logs: Array) -> Array:
         largest = logs[row].max()
         out[row] = largest + math.log(np.exp(logs[row] - largest).sum())
     return out
+
+
+@njit(cache=True, nogil=True)
+def log_density_at(position: Array, offsets: Array, means: Array, inverses: Array) -> float:
+    """Log density of a mixture at one position, for compiled callers."""
+    squares = _squares(position.reshape(1, -1), means, inverses)
+    return float(_log_sum(offsets - 0.5 * (NU + len(position)) * np.log1p(squares / NU))[0])
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +94,7 @@ class Mixture:
 
     def component_log_densities(self, squares: Array) -> Array:
         """Log density of each component, its weight included, (m, k)."""
-        return self.offsets - 0.5 * (_NU + self.means.shape[1]) * np.log1p(squares / _NU)
+        return self.offsets - 0.5 * (NU + self.means.shape[1]) * np.log1p(squares / NU)
 
     def log_density(self, positions: Array) -> Array:
         """Log density, (m,)."""
@@ -97,7 +104,7 @@ class Mixture:
         """Independent draws, (n, d)."""
         which = np.searchsorted(np.cumsum(np.exp(self.log_weights)), rng.random(n)).clip(max=len(self.means) - 1)
         normal = rng.standard_normal((n, self.means.shape[1]))
-        radius = np.sqrt(_NU / rng.chisquare(_NU, size=n))
+        radius = np.sqrt(NU / rng.chisquare(NU, size=n))
         return _scatter(self.means, self.factors, which, radius, normal)
 
     @classmethod
@@ -124,9 +131,12 @@ class Mixture:
     @classmethod
     def of(cls, log_weights: Array, means: Array, factors: Array) -> "Mixture":
         """From log weights, means and lower factors of the scale matrices."""
-        d = means.shape[1]
-        inverses = np.stack([np.linalg.solve(f, np.eye(d)) for f in factors])
-        constant = math.lgamma(0.5 * (_NU + d)) - math.lgamma(0.5 * _NU) - 0.5 * d * math.log(math.pi * _NU)
+        d, factors = (
+            means.shape[1],
+            np.ascontiguousarray(factors),
+        )  # as after a file: layout decides how sums are rounded
+        inverses = np.ascontiguousarray(np.stack([np.linalg.solve(f, np.eye(d)) for f in factors]))
+        constant = math.lgamma(0.5 * (NU + d)) - math.lgamma(0.5 * NU) - 0.5 * d * math.log(math.pi * NU)
         offsets = log_weights + np.log(np.einsum("kii->ki", inverses)).sum(axis=1) + constant
         return cls(log_weights, means, factors, inverses, offsets)
 
@@ -174,7 +184,7 @@ def _fit_size(rng: np.random.Generator, positions: Array, k: int, n_steps: int =
         if float(totals.mean()) - before < _ENOUGH:
             break
         before = float(totals.mean())
-        mixture = _maximise(positions, np.exp(logs - totals[:, None]), (_NU + d) / (_NU + squares), floor)
+        mixture = _maximise(positions, np.exp(logs - totals[:, None]), (NU + d) / (NU + squares), floor)
     return mixture
 
 

@@ -236,7 +236,7 @@ class Nuts(Apart):
 
     def adopt(self, state: State, covariance: Array, count: int) -> State:
         """Take over a covariance learned elsewhere; the step size is found anew."""
-        averaging = adaptation.restart_averaging(max(state["step_size"], 1e-6))
+        averaging = adaptation.restart_averaging(max(state["step_size"] or state["averaging"]["tried"], 1e-6))
         factor = adaptation.shrunk_factor(covariance, count, state["factor"])
         return {**state, "factor": factor, "step_size": 0.0, "averaging": averaging}
 
