@@ -84,21 +84,33 @@ def _value(target: Target, position: Array) -> float:
 
 def _climb(target: Target, start: Array, spread: Array) -> tuple[Array, Array]:
     """A mode, in units of the prior's spread, and the factor of its inverse curvature."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mode = ascend(target, start, spread, _N_STEPS)
+        curvature = _differentiate(_descent(target, start, spread)[0], mode)
+    values, vectors = np.linalg.eigh(np.nan_to_num(0.5 * (curvature + curvature.T)))
+    variances = np.minimum(1.0 / np.maximum(values, 1e-300), _WIDEST**2)
+    variances = np.maximum(variances, _NARROWEST**2 * variances.max())
+    covariance = (vectors * variances) @ vectors.T
+    return mode * spread, spread[:, None] * lower_factor(covariance)
+
+
+def ascend(target: Target, start: Array, spread: Array, n_steps: int) -> Array:
+    """Where so many quasi-Newton steps lead from a start, in units of the prior's spread."""
+    descent, lowest = _descent(target, start, spread)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = minimize(descent, start / spread, jac=True, method="L-BFGS-B", options={"maxiter": n_steps})
+    return found.x if -found.fun > lowest and np.isfinite(found.x).all() else start / spread
+
+
+def _descent(target: Target, start: Array, spread: Array) -> tuple[Callable[[Array], tuple[float, Array]], float]:
+    """-log π and its gradient in units of the prior's spread; where there is none, what is far below the start."""
     lowest = _value(target, start) - 1e3
 
     def descent(u: Array) -> tuple[float, Array]:
         value, gradient = target.log_target_gradient(u * spread, target.exact_level)
         return (-value, -gradient * spread) if math.isfinite(value) else (-lowest, np.zeros(len(u)))
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = minimize(descent, start / spread, jac=True, method="L-BFGS-B", options={"maxiter": _N_STEPS})
-        mode = found.x if -found.fun > lowest and np.isfinite(found.x).all() else start / spread
-        curvature = _differentiate(descent, mode)
-    values, vectors = np.linalg.eigh(np.nan_to_num(0.5 * (curvature + curvature.T)))
-    variances = np.minimum(1.0 / np.maximum(values, 1e-300), _WIDEST**2)
-    variances = np.maximum(variances, _NARROWEST**2 * variances.max())
-    covariance = (vectors * variances) @ vectors.T
-    return mode * spread, spread[:, None] * lower_factor(covariance)
+    return descent, lowest
 
 
 def _differentiate(descent: Callable[[Array], tuple[float, Array]], mode: Array) -> Array:
