@@ -1,14 +1,15 @@
 """At which scales rows are near, settled before the draws, and how many a new row asks, settled after them.
 
 Neighbours are sought first at a mode of the posterior given a random subset of the rows, with the covariance in full,
-then again where a few steps from there lead given all rows with these neighbours: inputs that matter to the whole are
-told from others by the whole alone. How many rows a new one asks, m*, is chosen by the predictive score of training
-rows given their nearest others, averaged over a few draws: with row i first, in closed form for each draw,
+then again where a few steps from there lead given all rows with these neighbours; those are kept by which training rows
+are best predicted from their nearest others. So is chosen after the draws how many rows a new one asks, m*, with scores
+averaged over a few of them. With row i first they have a closed form:
 
     log p(y_i | y_N) = log N(a_iᵀỹ; 0, d_i) - ½ log D_i.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -26,7 +27,7 @@ from cadlag.sampling.laplace import ascend, find_modes, prior_spread
 Process = TypeVar("Process", bound=KernelProcess)
 
 N_PILOT = 500  # rows that the first scales are learned from
-N_ROUNDS, N_STEPS = 2, 40  # searches for neighbours after the first, and steps before each of them
+N_SEARCHES, N_STEPS = 3, 40  # for neighbours, and steps with each of them
 N_SCORED, N_DRAWS = 500, 2  # rows and draws that m* is chosen by
 MOST_ASKED = 320  # to which m is doubled
 LEAST_GAIN = 0.01  # of the score, which twice as many rows must be worth
@@ -36,23 +37,35 @@ _SEED = 7
 
 def with_neighbors(model: Process, n_neighbors: int) -> Process:
     """The same process with a sparse covariance, each row asking so many."""
+    if model.dimension == 0:
+        return _near(model, np.empty(0), n_neighbors)
     rng = np.random.default_rng(_SEED)
     with threadpool_limits(1, user_api="blas"):
-        position, n_rounds = _mode_of_some(rng, model), N_ROUNDS if model.dimension else 0
+        found = list(_searched(rng, model, n_neighbors))
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def _searched(rng: np.random.Generator, model: Process, n_neighbors: int) -> Iterator[tuple[float, Process]]:
+    """Neighbours near where the last ones have led, with the predictive score that they lead to."""
+    position, spread = _mode_of_some(rng, model), prior_spread(rng, model)
+    rows = _some_rows(model)
+    for _ in range(N_SEARCHES):
         sparse = _near(model, position, n_neighbors)
-        for _ in range(n_rounds):
-            spread = prior_spread(rng, sparse)
-            position = spread * ascend(sparse, position, spread, N_STEPS)
-            sparse = _near(model, position, n_neighbors)
-    return sparse
+        position = spread * ascend(sparse, position, spread, N_STEPS)
+        assert sparse.neighbors is not None
+        near = sparse.neighbors.nearest_others(rows, n_neighbors)
+        yield float(_scores(sparse, position[None], rows, near).mean()), sparse
+
+
+def _some_rows(model: KernelProcess) -> NDArray[np.int64]:
+    """Rows that are predicted from others."""
+    return np.random.default_rng(_SEED).permutation(len(model.y))[:N_SCORED]
 
 
 def _mode_of_some(rng: np.random.Generator, model: KernelProcess) -> Array:
     """A mode given some of the rows."""
     rows = np.sort(rng.permutation(len(model.y))[:N_PILOT])
     few = replace(model, X=model.X[rows], y=model.y[rows], likelihood=model.likelihood.of_rows(rows), _buffers={})
-    if few.dimension == 0:
-        return np.empty(0)
     modes = find_modes(rng, few)
     return np.asarray(modes.places[int(np.argmax(modes.log_masses))])
 
@@ -71,7 +84,7 @@ def choose_asked(model: KernelProcess, positions: Array) -> int:
     """m*: more rows are asked where the predictive score gains by it, and more than its standard error."""
     assert model.neighbors is not None
     m, n = model.neighbors.sets.n_neighbors, len(model.y)
-    rows = np.random.default_rng(_SEED).permutation(n)[:N_SCORED]
+    rows = _some_rows(model)
     counts = _doubled(m, min(n - 1, max(m, MOST_ASKED)))
     near = model.neighbors.nearest_others(rows, counts[-1])
     used = positions[np.unique(np.linspace(0, len(positions) - 1, N_DRAWS).round().astype(int))]
