@@ -198,6 +198,12 @@ def test_a_row_asks_itself_first_or_not_at_all():
     assert (np.diff(distances, axis=1) >= -1e-12).all()
 
 
+def test_what_is_remembered_belongs_to_one_number_of_rows():
+    own = neighbors(5, 6)
+    own.asked(NEW)
+    assert replace(own, n_asked=9).asked(NEW).shape == (9, 9)
+
+
 def test_what_is_remembered_does_not_travel():
     own = neighbors(5)
     own.asked(NEW)

@@ -46,7 +46,7 @@ class Neighbors(Forgetful):
     sets: Sets
     n_asked: int
     n_threads: int = 1
-    _asked: dict[bytes, Indices] = field(default_factory=dict, repr=False, compare=False)
+    _asked: dict[bytes, Indices] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def find(cls, X: Array, log_weights: Array, n_neighbors: int, n_asked: int | None = None) -> Self:

@@ -15,6 +15,8 @@ from scipy.optimize import minimize
 from cadlag.linalg.gaussian import lower_factor
 from cadlag.sampling.contract import Array, State, Target, find_start
 
+Seen = list[tuple[Array, float]]
+
 _N_ASCENTS = 2
 _BEST_OF = 7  # prior draws, the likeliest of which begins an ascent
 _N_STEPS = 60
@@ -71,7 +73,7 @@ class Modes:
 def find_modes(rng: np.random.Generator, target: Target) -> Modes:
     """Climb from a few prior draws."""
     spread = prior_spread(rng, target)
-    seen: list[tuple[Array, float]] = []
+    seen: Seen = []
     found = [_climb(target, find_start(rng, target, _BEST_OF), spread, seen) for _ in range(_N_ASCENTS)]
     places, factors = np.stack([mode for mode, _ in found]), np.ascontiguousarray([factor for _, factor in found])
     masses = [_value(target, mode) + float(np.log(np.diagonal(factor)).sum()) for mode, factor in found]
@@ -90,10 +92,30 @@ def _value(target: Target, position: Array) -> float:
     return target.log_target(position, target.exact_level)
 
 
-def _climb(
-    target: Target, start: Array, spread: Array, seen: list[tuple[Array, float]]
-) -> tuple[Array, Array]:  # fmt: skip
+def _climb(target: Target, start: Array, spread: Array, seen: Seen) -> tuple[Array, Array]:
     """A mode, in units of the prior's spread, and the factor of its inverse curvature; what is seen on the way."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mode = ascend(target, start, spread, _N_STEPS, seen)
+        curvature = _differentiate(_descent(target, start, spread, seen)[0], mode)
+    values, vectors = np.linalg.eigh(np.nan_to_num(0.5 * (curvature + curvature.T)))
+    variances = np.minimum(1.0 / np.maximum(values, 1e-300), _WIDEST**2)
+    variances = np.maximum(variances, _NARROWEST**2 * variances.max())
+    covariance = (vectors * variances) @ vectors.T
+    return mode * spread, spread[:, None] * lower_factor(covariance)
+
+
+def ascend(target: Target, start: Array, spread: Array, n_steps: int, seen: Seen | None = None) -> Array:
+    """Where so many quasi-Newton steps lead from a start, in units of the prior's spread."""
+    descent, lowest = _descent(target, start, spread, [] if seen is None else seen)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = minimize(descent, start / spread, jac=True, method="L-BFGS-B", options={"maxiter": n_steps})
+    return found.x if -found.fun > lowest and np.isfinite(found.x).all() else start / spread
+
+
+def _descent(
+    target: Target, start: Array, spread: Array, seen: Seen
+) -> tuple[Callable[[Array], tuple[float, Array]], float]:  # fmt: skip
+    """-log π and its gradient in units of the prior's spread; where there is none, what is far below the start."""
     lowest = _value(target, start) - 1e3
 
     def descent(u: Array) -> tuple[float, Array]:
@@ -101,15 +123,7 @@ def _climb(
         seen.append((u * spread, value))
         return (-value, -gradient * spread) if math.isfinite(value) else (-lowest, np.zeros(len(u)))
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = minimize(descent, start / spread, jac=True, method="L-BFGS-B", options={"maxiter": _N_STEPS})
-        mode = found.x if -found.fun > lowest and np.isfinite(found.x).all() else start / spread
-        curvature = _differentiate(descent, mode)
-    values, vectors = np.linalg.eigh(np.nan_to_num(0.5 * (curvature + curvature.T)))
-    variances = np.minimum(1.0 / np.maximum(values, 1e-300), _WIDEST**2)
-    variances = np.maximum(variances, _NARROWEST**2 * variances.max())
-    covariance = (vectors * variances) @ vectors.T
-    return mode * spread, spread[:, None] * lower_factor(covariance)
+    return descent, lowest
 
 
 def _differentiate(descent: Callable[[Array], tuple[float, Array]], mode: Array) -> Array:
