@@ -239,12 +239,15 @@ def test_rows_that_stand_twice_without_noise_have_no_density(m, with_columns):
 def test_threads_do_not_change_a_bit(monkeypatch, with_columns):
     problem = Problem(10, n=90)
     columns, sets = problem.columns if with_columns else None, problem.sets(5)
+    at_once = vecchia.log_marginal_gradient(*_ordered(problem.observed(), sets), columns)
     monkeypatch.setattr(vecchia, "CHUNK", 8)
     monkeypatch.setattr(vecchia, "_BLOCK", 100)
     one, *others = (
         vecchia.log_marginal_gradient(*_ordered(problem.observed(), sets), columns, n_threads)
         for n_threads in (1, 2, 3, 3)
     )
+    assert one.value == pytest.approx(at_once.value, abs=1e-11)
+    np.testing.assert_allclose(one.pairs.totals, at_once.pairs.totals, atol=1e-9)
     for other in others:
         assert other.value == one.value
         np.testing.assert_array_equal(other.pairs.sums, one.pairs.sums)
