@@ -11,6 +11,7 @@ import pytest
 from cadlag import likelihood
 from cadlag.kernel_process.model import KernelProcess
 from cadlag.sampling import nuts as nuts_module
+from cadlag.sampling.emulator import Emulator
 from cadlag.sampling.hops import NutsWithHops
 from cadlag.sampling.mixture import Mixture
 from cadlag.sampling.nuts import Nuts
@@ -51,6 +52,25 @@ def stable_scale_off_by_the_cosine(patch: Patch) -> None:
 def no_proposal_density(patch: Patch) -> None:
     """The jump accepted by π(x')/π(x) alone."""
     patch.setattr(Mixture, "log_density", lambda self, positions: np.zeros(len(positions)))
+
+
+def walk_without_what_it_gained(patch: Patch) -> None:
+    """The end of a walk accepted by π(x')/π(x) alone."""
+    right = Emulator.walk
+    patch.setattr(Emulator, "walk", lambda *arguments: (right(*arguments)[0], 0.0))
+
+
+def emulator_follows_the_draws(patch: Patch) -> None:
+    """The emulator keeps learning: what it has seen moves towards the current draw."""
+    right = NutsWithHops._walk
+
+    def wrong(self: NutsWithHops, rng: np.random.Generator, state: dict[str, Any], level: float) -> Any:
+        emulator = state["emulator"]
+        shift = 0.5 * (state["nuts"]["position"] - emulator["centre"])
+        moved = {**emulator, "centre": emulator["centre"] + shift, "positions": emulator["positions"] + shift}
+        return right(self, rng, {**state, "emulator": moved}, level)
+
+    patch.setattr(NutsWithHops, "_walk", wrong)
 
 
 def mixture_follows_the_draws(patch: Patch) -> None:
@@ -171,6 +191,8 @@ BUGS: dict[Callable[[Patch], None], tuple[str, bool]] = {
     stable_scale_off_by_the_cosine: ("independence", True),
     no_proposal_density: ("jump", True),
     mixture_follows_the_draws: ("jump", True),
+    walk_without_what_it_gained: ("walk", True),
+    emulator_follows_the_draws: ("walk", False),
     stretch_without_jacobian: ("stretch", False),
     step_size_follows_the_draws: ("nuts", True),
     missing_half: ("independence", True),
