@@ -145,3 +145,17 @@ def test_more_rows_are_asked_where_they_tell_more():
 def test_draws_are_fewer_where_each_costs_more():
     assert pilot.most_draws(20) > 1000
     assert 1 <= pilot.most_draws(320) < 100
+
+
+def test_nothing_unknown_is_no_obstacle():
+    """At α = 2 with known noise a position has no numbers."""
+    known = StableKernelRegressor(alpha=2.0, noise_variance=0.04, neighbors=6, n_draws=2, n_warmup=0, n_chains=1)
+    assert (
+        np.corrcoef(
+            known.fit(X, Y).predict(NEW),
+            StableKernelRegressor(alpha=2.0, noise_variance=0.04, neighbors=None, n_draws=2, n_warmup=0, n_chains=1)
+            .fit(X, Y)
+            .predict(NEW),
+        )[0, 1]
+        > 0.95
+    )

@@ -62,7 +62,8 @@ class Asking(Regressor):
     def _keep(self, draws: Any, inference: Any) -> None:
         """Draws settle how many rows a new one asks."""
         if self.model_.neighbors is not None:
-            asked = choose_asked(self.model_, draws.positions.reshape(-1, draws.positions.shape[2]))
+            n_chains, n_draws, d = draws.positions.shape
+            asked = choose_asked(self.model_, draws.positions.reshape(n_chains * n_draws, d))
             self.model_ = replace(self.model_, neighbors=replace(self.model_.neighbors, n_asked=asked))
         super()._keep(draws, inference)
 
