@@ -148,14 +148,7 @@ def test_draws_are_fewer_where_each_costs_more():
 
 
 def test_nothing_unknown_is_no_obstacle():
-    """At α = 2 with known noise a position has no numbers."""
-    known = StableKernelRegressor(alpha=2.0, noise_variance=0.04, neighbors=6, n_draws=2, n_warmup=0, n_chains=1)
-    assert (
-        np.corrcoef(
-            known.fit(X, Y).predict(NEW),
-            StableKernelRegressor(alpha=2.0, noise_variance=0.04, neighbors=None, n_draws=2, n_warmup=0, n_chains=1)
-            .fit(X, Y)
-            .predict(NEW),
-        )[0, 1]
-        > 0.95
-    )
+    """At α = 2 with known noise a position has no numbers; who asks all but one is told what all know, nearly."""
+    settings = {"alpha": 2.0, "noise_variance": 0.04, "n_draws": 2, "n_warmup": 0, "n_chains": 1}
+    sparse, dense = (StableKernelRegressor(neighbors=m, **settings).fit(X, Y) for m in (79, None))
+    np.testing.assert_allclose(sparse.predict(NEW), dense.predict(NEW), atol=0.02)
