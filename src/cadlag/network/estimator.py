@@ -29,6 +29,7 @@ N_UNITS, N_UNITS_OF_MANY, MANY_ROWS = 20, 40, 1000  # units, up to so many rows 
 FIRST = Reach(8, 600, 120)  # chains, iterations dropped, draws kept: where "auto" begins
 FIRST_OF_FEW = Reach(8, 200, 60)
 FIRST_OF_WIDE = Reach(8, 1000, 120)  # directions are harder to find among many
+FIRST_OF_MANY = Reach(8, 300, 60)  # where a sweep costs so much more
 FEW_ROWS, FEW_INPUTS = 150, 8
 GLANCE = Reach(4, 80, 20)  # of a first look
 
@@ -189,6 +190,8 @@ class StableNetworkRegressor(Asking):
     def _first_round(self) -> Reach:
         if self._n_rows <= FEW_ROWS:
             return FIRST_OF_FEW
+        if self._n_rows > MANY_ROWS:
+            return FIRST_OF_MANY
         return FIRST if self.n_features_in_ <= FEW_INPUTS else FIRST_OF_WIDE
 
     def _inference(self) -> Any:
