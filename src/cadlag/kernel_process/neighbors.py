@@ -2,7 +2,8 @@
 
 û = (1, √w∘x)/√A are the first layer's unit vectors, whose angles decide every correlation of the process. The order is
 random, from a fixed seed, so that neighbours are a function of the rows, the pilot scales and m. They are found in
-k-d trees over prefixes of the order that double: O(n m log n).
+k-d trees over prefixes of the order that double: O(n m log n). Any neighbours are valid, so that among many rows near
+ones do.
 """
 
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from cadlag.sampling.contract import Forgetful
 
 _SEED = 20
 _FIRST = 256  # rows in the first prefix
+_EXACT, _SLACK = 20_000, 0.5  # rows among which the very nearest are found; of more, any at most half as far again
 _TRIES = 5  # a row that has found fewer earlier rows then keeps those
 
 
@@ -104,10 +106,11 @@ def nearest_earlier(places: Array, m: int) -> Indices:
 def _among(places: Array, first: int, m: int, rows: NDArray[np.int64]) -> Indices:
     """Of one prefix, for its rows from `first` on."""
     tree, stop = cKDTree(places), len(places)
+    slack = 0.0 if stop <= _EXACT else _SLACK
     out, left, count = np.full((stop - first, m), -1, dtype=np.int32), np.arange(first, stop), 2 * m + 2
     for _ in range(_TRIES if m else 0):
         count = min(count, stop)
-        near = np.asarray(tree.query(places[left], np.arange(1, count + 1))[1])
+        near = np.asarray(tree.query(places[left], np.arange(1, count + 1), eps=slack)[1])
         earlier = near < left[:, None]
         kept = earlier & (earlier.cumsum(axis=1) <= m)
         enough = kept.sum(axis=1) >= np.minimum(left, m)
