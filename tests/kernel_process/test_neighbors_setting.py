@@ -1,5 +1,7 @@
 """`neighbors=` of the regressor: what is chosen, what is kept in files, what is said and refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -148,7 +150,36 @@ def test_draws_are_fewer_where_each_costs_more():
 
 
 def test_nothing_unknown_is_no_obstacle():
-    """At α = 2 with known noise a position has no numbers; who asks all but one is told what all know, nearly."""
+    """At α = 2 with known noise a position has no numbers."""
     settings = {"alpha": 2.0, "noise_variance": 0.04, "n_draws": 2, "n_warmup": 0, "n_chains": 1}
     sparse, dense = (StableKernelRegressor(neighbors=m, **settings).fit(X, Y) for m in (79, None))
-    np.testing.assert_allclose(sparse.predict(NEW), dense.predict(NEW), atol=0.02)
+    np.testing.assert_allclose(sparse.predict(NEW), dense.predict(NEW), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10])
+def test_a_new_row_asks_all_of_few_rows(n):
+    """With as many neighbours as there are rows predictions are those of the full covariance."""
+    settings = {"alpha": 2.0, "noise_variance": 0.04, "n_draws": 2, "n_warmup": 0, "n_chains": 1}
+    sparse, dense = (StableKernelRegressor(neighbors=m, **settings).fit(X[:n], Y[:n]) for m in (20, None))
+    np.testing.assert_allclose(
+        sparse.predict(NEW, return_std=True), dense.predict(NEW, return_std=True), rtol=1e-6, atol=1e-8
+    )
+
+
+def test_rows_that_cannot_be_fitted_are_refused_in_one_sentence():
+    twice = np.repeat(X[:20], 2, axis=0)
+    with pytest.raises(ValueError, match="these data cannot be fitted as they are"):
+        StableKernelRegressor(noise_variance=1e-300, neighbors=4, **SHORT).fit(twice, RNG.standard_normal(40))
+
+
+def test_a_checkpoint_belongs_to_its_neighbours(fitted):
+    """Whose search may change from one version to the next."""
+    before, found = fitted._fingerprint(), fitted.model_.neighbors
+    members = found.sets.members.copy()
+    members[70, 1:] = np.arange(members.shape[1] - 1)
+    moved = fitted.__class__(neighbors=6, **SHORT)
+    moved.__dict__ |= fitted.__dict__
+    moved.model_ = replace(fitted.model_, neighbors=replace(found, sets=found.sets._replace(members=members)))
+    assert moved._fingerprint() != before
+    moved.model_ = fitted.model_
+    assert moved._fingerprint() == before

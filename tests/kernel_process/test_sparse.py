@@ -9,7 +9,7 @@ import pytest
 
 from cadlag.kernel_process.groups import GroupedProcess
 from cadlag.kernel_process.model import KernelProcess
-from cadlag.kernel_process.neighbors import Neighbors, directions, nearest_earlier
+from cadlag.kernel_process.neighbors import _SEED, Neighbors, directions, nearest_earlier
 from cadlag.kernel_process.rough import RoughProcess
 from cadlag.likelihood import Gaussian
 from cadlag.linalg import vecchia
@@ -210,3 +210,17 @@ def test_what_is_remembered_does_not_travel():
     back = pickle.loads(pickle.dumps(own))
     assert not back._asked
     np.testing.assert_array_equal(back.sets.members, own.sets.members)
+
+
+@pytest.mark.parametrize("n_binary", [1, 3])
+def test_rows_at_few_places_are_not_short_of_neighbours(n_binary):
+    """Each asks as many as there are earlier ones, up to m."""
+    n, m = 2000, 30
+    places = np.random.default_rng(5).integers(2, size=(n, n_binary)).astype(float)
+    found = nearest_earlier(places, m)
+    order = np.empty(n, dtype=int)
+    order[np.random.default_rng(_SEED).permutation(n)] = np.arange(n)
+    assert ((found >= 0).sum(axis=1) == np.minimum(order, m)).all()
+    for i in (3, 500, 1999):
+        asked = found[i][found[i] >= 0]
+        assert (order[asked] < order[i]).all() and len(set(asked)) == len(asked)

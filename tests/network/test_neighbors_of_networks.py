@@ -118,3 +118,8 @@ def test_sets_are_found_again_among_some_of_the_rows(fitted):
     some = np.arange(0, 90, 3)
     part = fitted.model_.of_rows(some)
     assert isinstance(part.neighbors.sets, Sets) and len(part.neighbors.sets.members) == len(some)
+
+
+def test_neighbours_without_a_bulk_are_refused():
+    with pytest.raises(ValueError, match="neighbors are those of the bulk"):
+        StableNetworkRegressor(bulk=False, neighbors=5, **SHORT).fit(X, Y)

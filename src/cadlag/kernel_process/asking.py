@@ -19,6 +19,7 @@ from cadlag.settings import Either, Nothing, Open, Whole
 from cadlag.storage import checked
 
 DENSE_UP_TO = 1000  # rows; a gradient costs as much either way at about 500
+FEWEST_ROWS = 2  # of which one may ask another
 MOST_NEIGHBORS = 1000
 NEIGHBORS = Either('"auto", None or an integer of at least 1', (Nothing(), Open(1, MOST_NEIGHBORS)))
 _COUNT = Whole(1, MOST_NEIGHBORS)
@@ -38,7 +39,7 @@ class Asking(Regressor):
 
     def _wanted(self, n: int) -> int | None:
         """How many rows each row asks; None for all."""
-        if not self._may_ask(n):
+        if not self._may_ask(n) or n < FEWEST_ROWS:
             return None
         if self.neighbors != "auto":
             return None if self.neighbors is None else int(self.neighbors)
@@ -55,7 +56,10 @@ class Asking(Regressor):
         if self._asks is None:
             return model
         if kept is None:
-            return with_neighbors(model, self._asks)
+            try:
+                return with_neighbors(model, self._asks)
+            except ArithmeticError as error:
+                raise ValueError(f"these data cannot be fitted as they are: {error}") from error
         weights = checked(kept["log_weights"], (model.n_inputs,))
         return replace(model, neighbors=Neighbors.find(model.X, weights, self._asks, kept["n_asked"]))
 
@@ -74,9 +78,11 @@ class Asking(Regressor):
         return np.asarray(self.posterior_.atoms(most))
 
     def _fingerprint(self) -> str:
-        """Of earlier versions' runs, whose covariance was in full, as it was."""
+        """With whom each row asks; of earlier versions' runs, whose covariance was in full, as it was."""
         own = super()._fingerprint()
-        return own if self._asks is None else hashlib.sha256(f"{own} {self._asks}".encode()).hexdigest()
+        if self._asks is None:
+            return own
+        return hashlib.sha256(own.encode() + self.model_.neighbors.sets.members.tobytes()).hexdigest()
 
     def _own_tree(self) -> dict[str, Any]:
         """Neighbours are found again from the scales at which they are near."""

@@ -169,25 +169,24 @@ class LocalAtom:
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Mean and covariance of the function: f_s - b_sᵀỹ and f_t - b_tᵀỹ under the process itself."""
         asked = self.given_neighbors(X)
-        B = np.zeros((len(X), len(self.data.scaled)))
-        np.put_along_axis(B, asked.rows, asked.b, axis=1)
-        cross = self.model.cross(asked.points, self.points) * self.data.weight
+        rows, places = np.unique(asked.rows, return_inverse=True)
+        B, points = np.zeros((len(X), len(rows))), self.model.layers(self.scales, self.neighbors.X[rows])
+        np.put_along_axis(B, places.reshape(asked.rows.shape), asked.b, axis=1)
+        cross = self.model.cross(asked.points, points) * self.data.weight[rows]
         both = cross @ B.T
-        own = self.model.cross(asked.points, asked.points) - both - both.T + self._through(B)
+        own = self.model.cross(asked.points, asked.points) - both - both.T + self._through(B, rows, points)
         np.fill_diagonal(own, asked.d)
         sd = np.exp(0.5 * asked.log_signal)
         return self.mean_of(asked), own * np.outer(sd, sd)
 
-    def _through(self, B: Array) -> Array:
+    def _through(self, B: Array, rows: NDArray[np.int32], points: Points) -> Array:
         """BPBᵀ, with as much of P as rows are asked, some of them at a time."""
-        rows = np.flatnonzero(B.any(axis=0))
-        total, B = np.zeros((len(B), len(B))), B[:, rows]
-        points, weight = self.model.layers(self.scales, self.neighbors.X[rows]), self.data.weight[rows]
+        total, weight = np.zeros((len(B), len(B))), self.data.weight[rows]
         for start in range(0, len(rows), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             here = self.model.layers(self.scales, self.neighbors.X[rows[some]])
             part = self.model.cross(here, points) * np.outer(weight[some], weight)
             own = np.arange(len(part))
-            part[own, start + own] = 1.0
+            part[own, own + start] = 1.0
             total += B[:, some] @ (part @ B.T)
         return 0.5 * (total + total.T)

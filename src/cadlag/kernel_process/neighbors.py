@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
@@ -67,10 +68,12 @@ class Neighbors(Forgetful):
     def asked(self, X: Array) -> Indices:
         """The rows nearest to each new input, nearest first, (m, n_asked)."""
         key = X.tobytes()
-        if key not in self._asked:
+        found = self._asked.get(key)
+        if found is None:
+            found = self.nearest(X, self.n_asked)
             self._asked.clear()  # draws ask one after the other, of the same inputs
-            self._asked[key] = self.nearest(X, self.n_asked)
-        return self._asked[key]
+            self._asked[key] = found
+        return found
 
     def nearest(self, X: Array, count: int) -> Indices:
         """So many rows nearest to each input, nearest first."""
@@ -104,26 +107,36 @@ def nearest_earlier(places: Array, m: int) -> Indices:
 
 
 def _among(places: Array, first: int, m: int, rows: NDArray[np.int64]) -> Indices:
-    """Of one prefix, for its rows from `first` on."""
-    tree, stop = cKDTree(places), len(places)
-    slack = 0.0 if stop <= _EXACT else _SLACK
+    """Of one prefix, for its rows from `first` on; equal places are one, of whose rows the latest come first."""
+    distinct, which = np.unique(places, axis=0, return_inverse=True)
+    which = which.ravel()
+    members, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(distinct) + 1))
+    tree, stop = cKDTree(distinct), len(places)
+    slack = 0.0 if len(distinct) <= _EXACT else _SLACK
     out, left, count = np.full((stop - first, m), -1, dtype=np.int32), np.arange(first, stop), 2 * m + 2
     for _ in range(_TRIES if m else 0):
-        count = min(count, stop)
+        count = min(count, len(distinct))
         near = np.asarray(tree.query(places[left], np.arange(1, count + 1), eps=slack)[1])
-        earlier = near < left[:, None]
-        kept = earlier & (earlier.cumsum(axis=1) <= m)
-        enough = kept.sum(axis=1) >= np.minimum(left, m)
-        out[left - first] = _packed(rows[near], kept, m)
-        left, count = left[~enough], 2 * count
+        found, sizes = _earlier(near, members, starts, left, m)
+        out[left - first] = np.where(found >= 0, rows[found], -1)
+        left, count = left[sizes < np.minimum(left, m)], 2 * count
         if len(left) == 0:
             break
     return out
 
 
-def _packed(near: NDArray[np.int64], kept: NDArray[np.bool_], m: int) -> Indices:
-    """What is kept of each row, moved to its front."""
-    out = np.full((len(near), m), -1, dtype=np.int32)
-    row, column = np.nonzero(kept)
-    out[row, kept.cumsum(axis=1)[row, column] - 1] = near[row, column]
-    return out
+@njit(cache=True, nogil=True)
+def _earlier(
+    near: NDArray[np.int64], members: NDArray[np.int64], starts: NDArray[np.int64], left: NDArray[np.int64], m: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first m earlier rows at the nearest places, the latest of a place first; and how many there are."""
+    out, sizes = np.full((len(left), m), -1), np.zeros(len(left), dtype=np.int64)
+    for r in range(len(left)):
+        for place in near[r]:
+            k = starts[place + 1] - 1
+            while k >= starts[place] and sizes[r] < m:
+                if members[k] < left[r]:
+                    out[r, sizes[r]] = members[k]
+                    sizes[r] += 1
+                k -= 1
+    return out, sizes

@@ -101,7 +101,7 @@ def choose_asked(model: Any, positions: Array) -> int:
         gain = other - score
         if gain.mean() > max(gain.std() / math.sqrt(len(rows)), LEAST_GAIN):
             best, score = count, other
-    return best
+    return n if best == n - 1 else best  # a new row has all of them for others
 
 
 def _doubled(first: int, most: int) -> list[int]:

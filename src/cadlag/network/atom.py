@@ -13,6 +13,8 @@ from cadlag.linalg.low_rank import log_marginal_of_sums, solve_upper, sums_of_co
 
 Array = NDArray[np.float64]
 
+AT_ONCE = 256  # rows whose neighbours' columns are gathered
+
 
 class Units(NamedTuple):
     """A position of the network by parts: units, scales, amplitude and noise."""
@@ -127,7 +129,10 @@ class LocalBulk:
         return cls(replace(atom, data=replace(data, scaled=left)), columns), factor, half
 
     def _taken(self, asked: Asked) -> Array:
-        of_columns = np.einsum("mk,mkj->mj", asked.b, self.columns[asked.rows])
+        of_columns = np.empty((len(asked.b), self.columns.shape[1]))
+        for start in range(0, len(of_columns), AT_ONCE):  # what is gathered of them is small then
+            some = slice(start, start + AT_ONCE)
+            of_columns[some] = np.einsum("mk,mkj->mj", asked.b[some], self.columns[asked.rows[some]])
         return np.exp(0.5 * asked.log_signal)[:, None] * of_columns
 
     def moments(self, X: Array) -> Taken:

@@ -184,6 +184,13 @@ class StableNetworkRegressor(Asking):
     def _may_ask(self, n: int) -> bool:
         return self._has_bulk
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not self._has_bulk and self.neighbors not in ("auto", None):
+            raise ValueError(
+                f'neighbors are those of the bulk: use neighbors="auto" with bulk=False, got {self.neighbors!r}'
+            )
+
     def _kernel(self) -> Any:
         return KERNELS[self.sampler]
 

@@ -25,7 +25,7 @@ from cadlag.sampling.mixture import NU, Mixture, log_density_at
 
 _WIDER = 1.5  # than the mode, for the t law
 _DEPTH = 30.0  # nats below the highest point seen, and one more a coordinate: nothing lower is fitted
-_MOST = 96  # points a coordinate, the latest
+_MOST, _LARGEST = 96, 1536  # points a coordinate, the latest, and in all
 _LEAST = 4  # points a coordinate
 _APART = 1e-2  # closer points are one
 _LENGTHS = (3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
@@ -123,9 +123,10 @@ class Emulator:
         """Fit to the latest of the higher log densities; fails where there are too few."""
         factor = np.ascontiguousarray(factor)  # whatever worker it came from: the layout decides how sums are rounded
         z, d = _whitened(centre, factor, positions), len(centre)
-        high = np.flatnonzero(values > values.max() - _DEPTH - d)[-2 * _MOST * d :]
+        most = min(_MOST * d, _LARGEST)
+        high = np.flatnonzero(values > values.max() - _DEPTH - d)[-2 * most :]
         alone = ~np.triu(_squares(z[high]) < _APART**2, 1).any(axis=1)  # the last of those that are one
-        kept = high[alone][-_MOST * d :]
+        kept = high[alone][-most:]
         if len(kept) < _LEAST * d:
             raise NotPositiveDefiniteError("too few log densities have been seen for an emulator")
         z, wanted = z[kept], values[kept] - _log_wide(z[kept])
