@@ -487,6 +487,13 @@ CASES: dict[str, Callable[[], Arrays]] = {
     "network in rounds, two workers": network(**ROUNDS, n_jobs=2, twin="network in rounds"),
     "network in rounds, resumed": network(**ROUNDS, how=stopped_and_resumed, twin="network in rounds"),
     "network fast": network(inference="fast", bulk=False),
+    "network neighbors": network(neighbors=4, data="space", asks=(break_points, relevance)),
+    "network neighbors, two workers": network(
+        neighbors=4, data="space", asks=(break_points, relevance), n_jobs=2, twin="network neighbors"
+    ),
+    "network neighbors, resumed": network(
+        neighbors=4, data="space", asks=(break_points, relevance), how=stopped_and_resumed, twin="network neighbors"
+    ),
     "kernel in rounds": kernel(n_chains="auto", n_warmup=90, n_draws=12, precision=0.3, data="plane"),
     "kernel fast": kernel(inference="fast", data="plane"),
     "nngp": nngp(asks=(relevance,)),
