@@ -1,9 +1,9 @@
 """log π(x) ≈ log t_ν(z) + b + Σ_i a_i k(|z - z_i|), z = L⁻¹(x - m): a Gaussian process that stands for the target.
 
 It is fitted to log densities that warm-up has seen, rejected proposals included, and costs little beside them where
-rows are many. m is the heaviest mode and LLᵀ the inverse curvature there: in these units one length scale does for all coordinates, also
-where inputs are collinear. k is the Matérn correlation of smoothness 5/2; far from everything seen, a wide t law and
-the low constant b are left.
+rows are many. m is the heaviest mode and LLᵀ the inverse curvature there: in these units one length scale does for all
+coordinates, also where inputs are collinear. k is the Matérn correlation of smoothness 5/2; far from everything seen, a
+wide t law and the low constant b are left.
 
 A walk takes many steps that are reversible under the emulator π̃, its end is proposed and accepted with probability
 min{1, π(x') π̃(x) / (π(x) π̃(x'))} (Liu 2001, section 9.4.3): the posterior is left invariant exactly, whatever π̃.
